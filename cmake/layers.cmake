@@ -8,6 +8,7 @@ target_compile_options(terrace_flags INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wundef -Werror
   -fvisibility=hidden -fno-plt -ftls-model=initial-exec
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
+  $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>
   # The allocator implements malloc: the compiler may not assume anything about its own calls to it.
   -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
 target_compile_definitions(terrace_flags INTERFACE

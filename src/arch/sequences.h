@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The restartable sequences: their contracts, in words. One file per ISA implements them: same names, same order.
+//
+// A sequence runs between `start` and `end`. When the kernel preempts, migrates or signals the thread in between, it
+// continues at the abort label instead, which counts the abort and begins again. So a sequence may read whatever it likes
+// and write whatever it owns, and makes everything visible by ONE store, its last instruction: the commit. An abort before
+// the commit has no effect; after the commit the sequence has ended. No call, no system call, no division inside.
+// `slot` is read exactly once per attempt, inside the sequence. Delay points D1 (slot known, nothing read yet) and D2
+// (everything known, commit not done) exist in builds with TERRACE_INJECT only.
+//
+// A chain is named by one 64-bit word (see arch/chain.h): address << 8 | count. 0 is the empty chain; `stopped` (address 0,
+// count 255) is left in a word by stop_slot(): to pop and take_all it looks empty, to push full, to put_all occupied.
+//
+// Where the words are:  word(slot) = base + slot * stride + offset.
+// A thread's rseq area lies at constant offsets from its thread pointer; `Area` has the two that are needed.
+//
+//   pop(words) -> block                                                                            [sequence 1]
+//     start:  w := word(slot);  if address(w) = 0 -> empty          nothing written
+//             n := first word of block(w)                           the chain as it was before block(w) was pushed
+//             if count(n) + 1 != count(w) -> corrupt                nothing written; somebody wrote into a free block
+//     commit: word(slot) := n
+//
+//   push(words, caps, block)                                                                       [sequence 2]
+//     start:  w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
+//             if second word of block = key(block) -> freed_twice   nothing written; maybe: the caller looks closer
+//             second word of block := key(block)                    the block is ours, so this is no commit;
+//             first word of block := w                              an abort takes the key back before it begins again
+//     commit: word(slot) := block << 8 | (count(w) + 1)
+//
+//   take_all(words) -> chain                                                                       [sequence 3]
+//     start:  w := word(slot);  if address(w) = 0 -> empty
+//     commit: word(slot) := 0                                       the chain is private to the caller now
+//
+//   put_all(words, chain)                                                                          [sequence 4]
+//     start:  w := word(slot);  if w != 0 -> occupied
+//     commit: word(slot) := chain
+//
+//   bump(words, bytes) -> address                                  two words: top, then limit      [sequence 5]
+//     start:  t := top(slot);  n := t + bytes;  if n > limit(slot) or n < t -> full
+//     commit: top(slot) := n
+//
+//   store / compare_exchange of 32 and 64 bits, inside one open transaction                        [sequence 6]
+//     start:  if rseq_cs != transaction -> invalid                  the kernel cleared it: there was interference
+//             (compare_exchange: if *address != expected -> mismatch)
+//     commit: *address := value                                     the transaction stays open
+//     end;    abort label -> invalid                                not restarted: the caller must know
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace terrace::arch {
+
+/// Offsets from the thread pointer into the calling thread's rseq area: same for all threads.
+struct Area {
+  std::ptrdiff_t critical_section;  // of rseq_cs
+  std::ptrdiff_t slot;              // of mm_cid or cpu_id
+};
+
+/// One word per slot: word(slot) = base + slot * stride.
+struct Words {
+  std::byte* base;
+  std::size_t stride;
+};
+
+enum class Sequence : std::uint8_t {
+  done,
+  empty,        // pop, take_all
+  full,         // push, bump
+  occupied,     // put_all
+  corrupt,      // pop: the first block of the word was written after it was freed
+  freed_twice,  // push
+  invalid,      // store, compare_exchange: the transaction is over
+  mismatch,     // compare_exchange: *address was another value
+};
+
+}  // namespace terrace::arch
+
+extern "C" {
+/// Aborts by size class (0: sequences that know no class). Written by the abort handlers, with a locked increment.
+extern std::uint64_t terrace_abort_counts[256] __attribute__((visibility("hidden")));
+/// Turns of an empty loop at D1 and D2; builds with TERRACE_INJECT only.
+extern std::uint32_t terrace_delays[2] __attribute__((visibility("hidden")));
+}
+
+#if defined(__x86_64__)
+#include "arch/x86_64/sequences.h"
+#include "arch/x86_64/transaction.h"
+#elif defined(__aarch64__)
+#include "arch/aarch64/sequences.h"
+#include "arch/aarch64/transaction.h"
+#else
+#error "Terrace knows x86-64 and aarch64"
+#endif

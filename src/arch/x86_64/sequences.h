@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Contracts: arch/sequences.h. Labels, the same in each sequence: 1 begin again, 2 start, 3 end, 4 descriptor, 5 abort.
+#pragma once
+
+#include "arch/chain.h"
+#include "arch/mutants.h"
+#include "base/attributes.h"
+
+// The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
+#define TERRACE_SEQ_BEGIN                                    \
+  "1:\n\t"                                                   \
+  "leaq 4f(%%rip), %[scratch]\n\t"                           \
+  "movq %[scratch], %%fs:(%[cs])\n"                          \
+  "2:\n\t"
+#define TERRACE_SEQ_TABLE(abort_code)                        \
+  ".pushsection __rseq_cs, \"aw\"\n\t"                       \
+  ".balign 32\n"                                             \
+  "4:\n\t"                                                   \
+  ".long 0, 0\n\t"                                           \
+  ".quad 2b, 3b - 2b, 5f\n\t"                                \
+  ".popsection\n\t"                                          \
+  ".pushsection .text.terrace_abort, \"ax\"\n\t"             \
+  ".byte 0x0f, 0xb9, 0x3d\n\t"                               \
+  ".long 0x53053053\n"                                       \
+  "5:\n\t" abort_code "jmp 1b\n\t"                           \
+  ".popsection\n\t"
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
+  "leaq terrace_abort_counts(%%rip), %[scratch]\n\t"         \
+  "lock incq (%[scratch],%[cls],8)\n\t"
+#define TERRACE_SEQ_COUNT_ABORT "lock incq terrace_abort_counts(%%rip)\n\t"
+
+#if defined(TERRACE_INJECT)
+#define TERRACE_SEQ_DELAY(which)                             \
+  "movl terrace_delays+4*" #which "(%%rip), %k[scratch]\n\t" \
+  "testl %k[scratch], %k[scratch]\n\t"                       \
+  "jz 7f\n"                                                  \
+  "6:\n\t"                                                   \
+  "decl %k[scratch]\n\t"                                     \
+  "jnz 6b\n"                                                 \
+  "7:\n\t"
+#else
+#define TERRACE_SEQ_DELAY(which)
+#endif
+
+// Compilers have lost or merged outputs of asm goto (GCC up to 13, clang up to 13); an empty statement at each exit stops them.
+#define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
+
+// The sequences of the malloc fast path know their stride (a power of two) and their offsets at compile time.
+#define TERRACE_SEQ_SLOT_SHIFTED                             \
+  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
+  "shlq %[shift], %[slot]\n\t"                               \
+  "addq %[base], %[slot]\n\t"
+// The others multiply.
+#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
+  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
+  "imulq %[stride], %[slot]\n\t"                             \
+  "addq %[base], %[slot]\n\t"
+
+namespace terrace::arch {
+
+/// [sequence 1] on word `cls` of an array at `offset` in each slot of 1 << shift bytes; `base` is read inside the sequence.
+template <int shift, int offset>
+TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+  void* p;
+  std::uint64_t word, next, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "movq %c[off](%[slot],%[cls],8), %[word]\n\t"
+               "movq %[word], %[p]\n\t"
+               "shrq $8, %[p]\n\t"
+               "jz %l[nothing]\n\t"
+               "movq (%[p]), %[next]\n\t"
+               "leal 1(%[next]), %k[scratch]\n\t"
+               "cmpb %b[scratch], %b[word]\n\t"
+               "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED
+                   TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)") TERRACE_MUTANT_NORMAL_END
+                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot),
+                 [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset)
+               : "cc", "memory"
+               : nothing, broken);
+  TERRACE_SEQ_AFTER;
+  block = p;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+broken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::corrupt;
+}
+
+/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot. key = block + key_base, so that an abort
+/// can restore the block's address after the shift.
+template <int shift, int offset, int caps>
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
+                             std::uint64_t key_base) noexcept {
+  std::uint64_t word, slot, scratch;
+  auto p = reinterpret_cast<std::uintptr_t>(block);
+  const std::uint64_t key = p + key_base;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "movq %c[off](%[slot],%[cls],8), %[word]\n\t"
+               "cmpb %c[caps](%[slot],%[cls]), %b[word]\n\t"
+               "jae %l[no_room]\n\t"
+               "cmpq %[key], 8(%[p])\n\t"
+               "je %l[suspect]\n\t"
+               "movq %[key], 8(%[p])\n\t"
+               "movq %[word], (%[p])\n\t"
+               "movzbl %b[word], %k[word]\n\t"
+               "shlq $8, %[p]\n\t"
+               "leaq 1(%[p],%[word]), %[p]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[p]", "%c[off]", "(%[slot],%[cls],8)")
+                       TERRACE_MUTANT_NORMAL_END
+               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
+                                 "movq %[key], %[p]\n\t"
+                                 "subq %[kb], %[p]\n\t"
+                                 "movq $0, 8(%[p])\n\t")
+               : [p] "+&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
+                 [key] "r"(key), [kb] "r"(key_base), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+               : "cc", "memory"
+               : no_room, suspect);
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+suspect:
+  TERRACE_SEQ_AFTER;
+  return Sequence::freed_twice;
+}
+
+/// [sequence 3]
+inline Sequence take_all(const Area& area, Words words, ChainWord& chain) noexcept {
+  std::uint64_t word, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "movq (%[slot]), %[word]\n\t"
+               "testq $-256, %[word]\n\t"
+               "jz %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+               "movq $0, (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
+                 [stride] "r"(words.stride)
+               : "cc", "memory"
+               : nothing);
+  TERRACE_SEQ_AFTER;
+  chain = word;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+}
+
+/// [sequence 4]
+inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
+  std::uint64_t slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               TERRACE_MUTANT_CHECK("cmpq $0, (%[slot])\n\t"
+                                    "jne %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED
+               "movq %[chain], (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [chain] "r"(chain)
+               : "cc", "memory"
+               : taken);
+  return Sequence::done;
+taken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::occupied;
+}
+
+/// [sequence 5] top is the word, limit the one after it.
+inline Sequence bump(const Area& area, Words words, std::size_t bytes, std::uint64_t& start) noexcept {
+  std::uint64_t top, next, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "movq (%[slot]), %[top]\n\t"
+               "movq %[bytes], %[next]\n\t"
+               "addq %[top], %[next]\n\t"
+               "jc %l[no_room]\n\t"
+               "cmpq 8(%[slot]), %[next]\n\t"
+               "ja %l[no_room]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                   TERRACE_MUTANT_COMMIT("%[next]", "0", "(%[slot])")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [top] "=&r"(top), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [bytes] "r"(bytes)
+               : "cc", "memory"
+               : no_room);
+  TERRACE_SEQ_AFTER;
+  start = top;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+}
+
+}  // namespace terrace::arch

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The fast paths of malloc and free, whole. Everything else is one cold call away.
+//
+// `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a vfork child runs,
+// its limits are 0 and every call takes the cold way; that is why there is no other check.
+#pragma once
+
+#include "arch/sequences.h"
+#include "heap/size_class.h"
+#include "level/slot.h"
+#include "span/granule.h"
+#include "span/window.h"
+
+#include <bit>
+
+namespace terrace::heap {
+
+struct alignas(cache_line) FastPath {
+  std::size_t size_limit = 0;        // sizes below it go through the core level
+  std::uintptr_t extent_16ths = 0;   // free: (address - base) / 16 below it may be looked up in the page map
+  std::byte* base = nullptr;         // the window's; also the base of the keys of free blocks
+  std::byte* slots = nullptr;        // slot 0; slots -1 and -2 exist and are always empty and full
+  arch::Area area{};
+};
+extern FastPath fast_path __attribute__((visibility("hidden")));
+
+void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
+void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noinline));
+
+TERRACE_INLINE void* allocate(std::size_t size) noexcept {
+  const FastPath& f = fast_path;
+  if (size < f.size_limit) [[likely]] {
+    const std::size_t c = class_lookup[(size + SizeRule::quantum - 1) / SizeRule::quantum];
+    void* block;
+    if (arch::pop<level::slot_shift, level::allocate_offset>(f.area, f.slots, c, block) == arch::Sequence::done) [[likely]] {
+      static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
+      return block;
+    }
+  }
+  return allocate_slow(size);
+}
+
+TERRACE_INLINE void free(void* p) noexcept {
+  const FastPath& f = fast_path;
+  // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.
+  const std::uintptr_t offset_16ths = std::rotr(address_of(p) - address_of(f.base), 4);
+  if (offset_16ths < f.extent_16ths) [[likely]] {
+    const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
+    const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
+    // Home class 0 (no small block) has cap 0: full.
+    if (arch::push<level::slot_shift, level::free_offset, level::cap_offset>(f.area, f.slots, home, p, address_of(f.base)) ==
+        arch::Sequence::done) [[likely]] {
+      return;
+    }
+  }
+  free_slow(p);
+}
+
+}  // namespace terrace::heap

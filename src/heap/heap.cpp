@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "heap/heap.h"
+
+#include "base/report.h"
+#include "heap/fast_path.h"
+#include "heap/key.h"
+#include "os/memory.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace terrace::heap {
+
+constinit FastPath fast_path;
+constinit Heap heap;
+
+namespace {
+
+constexpr std::uint64_t budget_per_slot = 256 * kib;
+constexpr std::uint64_t budget_floor = 512 * kib;
+constexpr std::uint64_t budget_share = 16;  // of the memory in use
+constexpr std::uint32_t slots_before_first = 2;  // slots -1 and -2: threads without a registered rseq area
+
+}  // namespace
+
+bool Heap::ready() noexcept {
+  // [H1] acquire, pairs with the release below: everything that open() wrote is seen.
+  if (ready_.load(std::memory_order_acquire)) return true;
+  const os::LockGuard guard(open_mutex_);
+  if (ready_.load(std::memory_order_relaxed)) return true;
+  if (!open()) return false;
+  ready_.store(true, std::memory_order_release);  // [H1]
+  enable_fast_path();
+  return true;
+}
+
+bool Heap::open() noexcept {
+  options_ = read_options();
+  if (!spans_.open()) return false;
+  spans_.set_decay(options_.decay_ms);
+  key_base_ = key_base_of(spans_.window());
+  slabs_.open(spans_, shapes_for(options_.placement));
+  large_.open(spans_, options_.placement);
+  return open_core();
+}
+
+bool Heap::open_core() noexcept {
+  const percpu::Ladder& l = percpu::ladder();
+  topology::read(topology_);
+  const unsigned processors = max_of(topology_.llc_count, 1U);
+  const unsigned count = max_of(topology_.cpu_count, 1U);
+  auto* const depots = static_cast<level::Depot*>(os::map(sizeof(level::Depot) * processors));
+  auto* const slots = static_cast<level::Slot*>(os::map((count + slots_before_first) * sizeof(level::Slot)));
+  if (depots == nullptr || slots == nullptr) return false;
+  depots_.open(depots, processors);
+  thread_slots_.open(drain_thread_slot);
+  core_.open(l, slots + slots_before_first, count, thread_slots_);
+  if (percpu::has_sequences(l.rung)) {
+    const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
+    cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
+  }
+  update_limits();
+  return true;
+}
+
+void Heap::update_limits() noexcept {
+  const std::uint64_t by_rule =
+      budget_floor + budget_per_slot * core_.slot_count() + spans_.taken_bytes() / budget_share;
+  budget_.set_limit(options_.budget != 0 ? options_.budget : by_rule);
+}
+
+void Heap::enable_fast_path() noexcept {
+  if (!percpu::has_sequences(core_.rung())) return;
+  fast_path.base = spans_.window().base();
+  fast_path.slots = reinterpret_cast<std::byte*>(&core_.slot(0));
+  fast_path.area = percpu::ladder().area;
+  // [H2] release, pairs with the control dependency of the fast paths: a thread that sees a limit has been through ready(), or
+  // was started by one that has, so it sees the fields above.
+  if (options_.placement != Placement::random) {
+    __atomic_store_n(&fast_path.size_limit, SizeRule::largest + 1, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&fast_path.extent_16ths, spans_.window().extent() / 16, __ATOMIC_RELEASE);
+}
+
+void Heap::disable_fast_path() noexcept {
+  __atomic_store_n(&fast_path.size_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&fast_path.extent_16ths, std::uintptr_t{0}, __ATOMIC_SEQ_CST);
+}
+
+// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
+void Heap::follow_frontier() noexcept {
+  const std::uintptr_t extent_16ths = spans_.window().extent() / 16;
+  if (__atomic_load_n(&fast_path.extent_16ths, __ATOMIC_RELAXED) == extent_16ths) return;
+  if (!percpu::has_sequences(core_.rung()) || !switch_.try_lock()) return;  // next time
+  if (vfork_children_ == 0) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
+  switch_.unlock();
+}
+
+bool Heap::with_random_line() noexcept {
+  // relaxed, and lost updates do no harm: any sequence of numbers will do.
+  std::uint64_t x = random_state_.load(std::memory_order_relaxed);
+  x ^= x << 13;
+  x ^= x >> 7;
+  x ^= x << 17;
+  random_state_.store(x, std::memory_order_relaxed);
+  return (x >> 32) % 65536 < options_.random_line_per_65536;
+}
+
+void* Heap::allocate(std::size_t size) noexcept {
+  if (!ready()) return nullptr;
+  if (options_.placement == Placement::random && size >= cache_line && with_random_line()) size += cache_line;
+  if (size <= SizeRule::largest) return allocate_small(class_for(size));
+  tick();
+  bool zero = false;
+  return large_.allocate(size, SizeRule::quantum, zero);
+}
+
+void* Heap::allocate_zeroed(std::size_t size) noexcept {
+  bool zero = false;
+  void* p = nullptr;
+  if (size <= SizeRule::largest) {
+    p = heap::allocate(size);
+  } else if (ready()) {
+    tick();
+    p = large_.allocate(size, SizeRule::quantum, zero);
+  }
+  if (p != nullptr && !zero) std::memset(p, 0, size);
+  return p;
+}
+
+void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
+  if (align <= SizeRule::quantum) return heap::allocate(size);
+  if (!ready()) return nullptr;
+  if (size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned) {
+    return allocate_small(aligned_class_for(size, align));
+  }
+  tick();
+  bool zero = false;
+  return large_.allocate(size, align, zero);
+}
+
+void Heap::free(void* p) noexcept {
+  if (p == nullptr) return;
+  if (!ready() || !spans_.window().contains(p)) report_invalid_pointer("free", p);
+  const HomeClass h{spans_.window().class_byte(spans_.window().index_of(p))};
+  if (index(h) != 0) {
+    if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
+    free_small(p, h);
+  } else if (large_.is_block(p)) {
+    tick();
+    large_.free(p);
+  } else {
+    report_invalid_pointer("free", p);
+  }
+}
+
+std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
+  if (p == nullptr) return 0;
+  if (!ready() || !spans_.window().contains(p)) report_invalid_pointer(function, p);
+  const HomeClass h{spans_.window().class_byte(spans_.window().index_of(p))};
+  if (index(h) != 0) {
+    if (slabs_.block_start(p) != p) report_invalid_pointer(function, p);
+    return class_size(class_of(h));
+  }
+  if (!large_.is_block(p)) report_invalid_pointer(function, p);
+  return large_.usable_size(p);
+}
+
+void* Heap::reallocate(void* p, std::size_t size) noexcept {
+  if (p == nullptr) return heap::allocate(size);
+  const std::size_t have = usable_size(p, "realloc");
+  const bool was_large = have > SizeRule::largest || large_.is_block(p);
+  if (was_large && size > SizeRule::largest) {
+    if (large_.resize(p, size)) return p;
+    if (void* const moved = large_.move(p, size)) return moved;
+  } else if (!was_large && size <= have && (size > have / 2 || have <= cache_line)) {
+    if (static_cast<const std::uint64_t*>(p)[1] == key_of(p, key_base_)) report_double_free("realloc", p);
+    return p;
+  }
+  void* const fresh = size <= SizeRule::largest ? heap::allocate(size) : allocate(size);
+  if (fresh == nullptr) return nullptr;
+  std::memcpy(fresh, p, min_of(have, size));
+  heap::free(p);
+  return fresh;
+}
+
+// errno is set here, on the cold side, so that malloc itself can end in a jump.
+void* allocate_slow(std::size_t size) noexcept {
+  void* const p = heap.allocate(size);
+  if (p == nullptr) errno = ENOMEM;
+  return p;
+}
+void free_slow(void* p) noexcept { heap.free(p); }
+
+}  // namespace terrace::heap

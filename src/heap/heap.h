@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The composition root for blocks: core or thread level, depots, slabs, large blocks, and the budget over all of them.
+//
+// Lock ranks, outermost first: maintenance, switch, thread slots, slot (rung getcpu), depot, slabs, spans. No lock is held while a
+// sequence runs but that of maintenance; fork takes them in this order.
+#pragma once
+
+#include "heap/core.h"
+#include "heap/large.h"
+#include "heap/slabs.h"
+#include "heap/thread_slots.h"
+#include "level/depot.h"
+#include "topology/topology.h"
+
+namespace terrace::heap {
+
+/// Chains that were moved, per size class. What the words did in between follows from these and from the counts in the words.
+struct TransferCounters {
+  SharedCounter handed;         // blocks given to the program directly from a refill
+  SharedCounter direct_frees;   // blocks freed past the core level
+  SharedCounter into_allocate;  // blocks put into words to allocate from
+  SharedCounter from_allocate;  // blocks taken back out of them as chains
+  SharedCounter from_free;      // blocks taken out of words to free into
+  SharedCounter refills, spills;
+  SharedCounter depot_in, depot_out, depot_refills, depot_spills;
+  SharedCounter foreign;        // blocks that came from, or went into, another processor's or home's buffer
+};
+
+struct Options {
+  Placement placement = Placement::punctuated;
+  std::uint32_t random_line_per_65536 = 0;  // placement random: probability of the extra line
+  std::uint64_t budget = 0;                 // 0: by the default rule
+  std::uint64_t decay_ms = 1000;
+};
+
+class Heap {
+ public:
+  /// Opens the heap at the first call from wherever. False: the system gives no memory at all.
+  bool ready() noexcept;
+
+  void* allocate(std::size_t size) noexcept;
+  void* allocate_zeroed(std::size_t size) noexcept;
+  void* allocate_aligned(std::size_t size, std::size_t align) noexcept;
+  void* reallocate(void* p, std::size_t size) noexcept;
+  void free(void* p) noexcept;
+  /// 0 for null; ends the process when p is no block.
+  std::size_t usable_size(const void* p, const char* function) noexcept;
+
+  /// Drains all levels and gives all free memory back. Whether anything was given back.
+  bool trim() noexcept;
+
+  // fork: everything is locked, then unlocked in the parent, made usable in the child.
+  void before_fork() noexcept;
+  void after_fork_in_parent() noexcept;
+  void after_fork_in_child() noexcept;
+
+  // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
+  void enter_vfork() noexcept;
+  void leave_vfork() noexcept;
+
+  // What introspect/ reads.
+  const Options& options() const noexcept { return options_; }
+  const percpu::Ladder& ladder() const noexcept { return percpu::ladder(); }
+  Core& core() noexcept { return core_; }
+  ThreadSlots& thread_slots() noexcept { return thread_slots_; }
+  level::Depots& depots() noexcept { return depots_; }
+  const Slabs& slabs() const noexcept { return slabs_; }
+  const Large& large() const noexcept { return large_; }
+  const span::Spans& spans() const noexcept { return spans_; }
+  const level::Budget& budget() const noexcept { return budget_; }
+  const TransferCounters& transfers(SizeClass c) const noexcept { return transfers_[index(c)]; }
+
+ private:
+  bool open() noexcept;
+  bool open_core() noexcept;
+  // The caller holds switch_, or is alone.
+  void enable_fast_path() noexcept;
+  static void disable_fast_path() noexcept;
+  void follow_frontier() noexcept;
+  void update_limits() noexcept;
+
+  // transfer.cpp: chains between the levels
+  void* allocate_small(SizeClass c) noexcept;
+  void free_small(void* p, HomeClass h) noexcept;
+  void* refill(level::Slot& slot, SizeClass c) noexcept;
+  void* allocate_past_core(SizeClass c) noexcept;
+  void free_past_core(void* p, HomeClass h) noexcept;
+  void spill(level::Slot& slot, HomeClass h) noexcept;
+  void store_chain(HomeClass h, ChainWord blocks) noexcept;
+  ChainWord fetch_chain(HomeClass h) noexcept;
+  ChainWord steal_chain(SizeClass c) noexcept;
+  unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
+  void reclaim_caps() noexcept;
+  unsigned processor() const noexcept;
+  void* hand_out(ChainWord w, SizeClass c, ChainWord& rest) noexcept;
+
+  // maintenance.cpp: decay, draining, trim
+  void tick() noexcept;
+  void drain_slot(level::Slot& slot) noexcept;
+  void drain_idle_slots(bool all) noexcept;
+  void drain_depots(bool all) noexcept;
+  static void drain_thread_slot(level::Slot& slot) noexcept;
+
+  bool with_random_line() noexcept;
+
+  std::atomic<bool> ready_{false};
+  os::Mutex open_mutex_;
+  os::Mutex maintenance_;
+  Options options_;
+  std::uint64_t key_base_ = 0;
+  span::Spans spans_;
+  Slabs slabs_;
+  Large large_;
+  level::Depots depots_;
+  level::Budget budget_;
+  ThreadSlots thread_slots_;
+  Core core_;
+  topology::Topology topology_;
+  std::ptrdiff_t cpu_id_offset_ = 0;
+  TransferCounters transfers_[max_size_classes];
+  std::atomic<std::uint32_t> slow_calls_{0};
+  std::atomic<std::uint64_t> last_tick_{0};
+  os::Mutex switch_;                 // guards the limits of fast_path and the number below
+  std::uint32_t vfork_children_ = 0;
+  std::uint32_t hand_ = 0;  // of the clock over caps
+  std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
+};
+
+extern Heap heap __attribute__((visibility("hidden")));
+
+/// The options as the environment has them (heap/options.cpp); bad values are refused with a line on standard error.
+Options read_options() noexcept;
+
+}  // namespace terrace::heap

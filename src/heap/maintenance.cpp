@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Giving memory back over time. There is no thread of our own: slow paths look at the clock now and then, and whoever finds
+// that a tick is due does the work.
+#include "heap/heap.h"
+#include "os/clock.h"
+#include "percpu/stop_slot.h"
+
+namespace terrace::heap {
+namespace {
+
+using level::Slot;
+
+constexpr std::uint32_t calls_between_looks = 32;
+
+std::span<ChainWord> words_of(Slot& slot) noexcept {
+  static_assert(offsetof(Slot, free) == sizeof(ChainWord) * level::allocate_words);
+  return {slot.allocate, level::allocate_words + level::free_words};
+}
+
+// Different words, almost surely a different number. 0: no chain at all.
+std::uint64_t fingerprint(Slot& slot) noexcept {
+  std::uint64_t h = 0;
+  for (const ChainWord& word : words_of(slot)) {
+    const ChainWord w = level::peek(word);
+    if (w != chain::empty) h = (h ^ w) * 0x9e3779b97f4a7c15U + 1;
+  }
+  return h;
+}
+
+}  // namespace
+
+void Heap::tick() noexcept {
+  // relaxed: it does not matter who counts which call.
+  if (slow_calls_.fetch_add(1, std::memory_order_relaxed) % calls_between_looks != 0) return;
+  const std::uint64_t now = os::coarse_milliseconds();
+  std::uint64_t last = last_tick_.load(std::memory_order_relaxed);
+  if (now - last < options_.decay_ms / 2 + 1) return;
+  if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  if (!maintenance_.try_lock()) return;
+  update_limits();
+  drain_idle_slots(false);
+  drain_depots(false);
+  spans_.decay(now);
+  maintenance_.unlock();
+}
+
+// The slot is stopped, locked, or its only thread calls: nobody else works on its words. They go to the slabs.
+void Heap::drain_slot(Slot& slot) noexcept {
+  ChainWord held[level::allocate_words + level::free_words] = {};
+  const std::span<ChainWord> words = words_of(slot);
+  const bool stoppable = percpu::has_sequences(core_.rung());
+  if (stoppable) {
+    if (!percpu::stop_words(words, held)) return;
+    percpu::start_words(words);
+  } else {
+    if (core_.rung() == percpu::Rung::getcpu) slot.lock.lock();
+    for (std::size_t i = 0; i < words.size(); ++i) held[i] = __atomic_exchange_n(&words[i], chain::empty, __ATOMIC_RELAXED);
+    if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
+  }
+  for (std::size_t i = 0; i < level::allocate_words; ++i) {
+    transfers_[i].from_allocate.add(chain::count(held[i]));
+    slabs_.put_back(held[i]);
+  }
+  for (std::size_t h = 0; h < level::free_words; ++h) {
+    const ChainWord w = held[level::allocate_words + h];
+    const SizeClass c = class_of(HomeClass{static_cast<std::uint8_t>(h)});
+    transfers_[index(c)].from_free.add(chain::count(w));
+    slabs_.put_back(w);
+    // The cap starts again from nothing, and its grant goes back.
+    const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
+    budget_.release(std::uint64_t{2} * cap * class_size(c));
+  }
+}
+
+void Heap::drain_thread_slot(Slot& slot) noexcept { heap.drain_slot(slot); }
+
+void Heap::drain_idle_slots(bool all) noexcept {
+  if (core_.rung() == percpu::Rung::thread) {
+    Slot* const mine = all && !ThreadSlots::closed() ? thread_slots_.mine() : nullptr;
+    if (mine != nullptr) drain_slot(*mine);  // the others' belong to their threads
+    return;
+  }
+  for (unsigned i = 0; i < core_.slot_count(); ++i) {
+    Slot& slot = core_.slot(i);
+    const std::uint64_t now = fingerprint(slot);
+    if (now == 0) continue;
+    if (all || now == slot.snapshot) {
+      drain_slot(slot);
+      slot.snapshot = 0;
+    } else {
+      slot.snapshot = now;
+    }
+  }
+}
+
+// At each tick the oldest chain of each stack leaves, so a depot that nobody wants anything from is empty after a while.
+void Heap::drain_depots(bool all) noexcept {
+  for (unsigned p = 0; p < depots_.processors(); ++p) {
+    for (std::size_t key = 0; key < level::depot_keys; ++key) {
+      level::ChainStack& stack = depots_.stack(p, key);
+      while (stack.size() != 0) {
+        const ChainWord w = stack.pop_oldest();
+        if (w == chain::empty) break;
+        const SizeClass c = class_of(HomeClass{static_cast<std::uint8_t>(key)});
+        transfers_[index(c)].depot_out.add(chain::count(w));
+        budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
+        slabs_.put_back(w);
+        if (!all) break;
+      }
+    }
+  }
+}
+
+bool Heap::trim() noexcept {
+  if (!ready()) return false;
+  const std::uint64_t before = spans_.counters().purged_bytes.read();
+  {
+    const os::LockGuard guard(maintenance_);
+    drain_idle_slots(true);
+    drain_depots(true);
+    slabs_.release_empty();
+    spans_.purge_all();
+  }
+  return spans_.counters().purged_bytes.read() != before;
+}
+
+}  // namespace terrace::heap

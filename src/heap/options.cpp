@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The environment's wishes, one reader each. docs/guide/options.md lists them.
+#include "base/report.h"
+#include "heap/heap.h"
+#include "os/environment.h"
+
+#include <string_view>
+
+namespace terrace::heap {
+namespace {
+
+bool parse_number(std::string_view text, std::uint64_t& out) noexcept {
+  if (text.empty() || text.size() > 18) return false;
+  out = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return false;
+    out = out * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return true;
+}
+
+bool parse_bytes(std::string_view text, std::uint64_t& out) noexcept {
+  unsigned shift = 0;
+  if (!text.empty()) {
+    switch (text.back()) {
+      case 'K': case 'k': shift = 10; break;
+      case 'M': case 'm': shift = 20; break;
+      case 'G': case 'g': shift = 30; break;
+      default: break;
+    }
+  }
+  if (shift != 0) text.remove_suffix(1);
+  if (!parse_number(text, out) || out > (~std::uint64_t{0} >> shift)) return false;
+  out <<= shift;
+  return true;
+}
+
+// ".05", "0.05", "1" and "1.0": parts per 65,536.
+bool parse_probability(std::string_view text, std::uint32_t& out) noexcept {
+  const std::size_t point = text.find('.');
+  const std::string_view whole(text.data(), min_of(point, text.size()));
+  std::uint64_t integer = 0, digits = 0, scale = 1;
+  if (!whole.empty() && !parse_number(whole, integer)) return false;
+  if (point != std::string_view::npos) {
+    text.remove_prefix(point + 1);
+    const std::string_view fraction(text.data(), min_of<std::size_t>(text.size(), 9));
+    if (!parse_number(fraction, digits)) return false;
+    for (std::size_t i = 0; i < fraction.size(); ++i) scale *= 10;
+  } else if (whole.empty()) {
+    return false;
+  }
+  if (integer > 1 || (integer == 1 && digits != 0)) return false;
+  out = static_cast<std::uint32_t>(integer * 65536 + digits * 65536 / scale);
+  return true;
+}
+
+constexpr std::uint32_t default_probability = 65536 / 16;
+
+bool parse_placement(std::string_view text, Options& out) noexcept {
+  constexpr std::string_view random_prefix = "random";
+  if (text == "none") {
+    out.placement = Placement::none;
+  } else if (text == "punctuated") {
+    out.placement = Placement::punctuated;
+  } else if (text == "odd") {
+    out.placement = Placement::odd;
+  } else if (text.starts_with(random_prefix)) {
+    std::uint32_t p = default_probability;
+    text.remove_prefix(random_prefix.size());
+    if (text.starts_with(':')) {
+      text.remove_prefix(1);
+      if (!parse_probability(text, p)) return false;
+    } else if (!text.empty()) {
+      return false;
+    }
+    out.placement = Placement::random;
+    out.random_line_per_65536 = p;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Options read_options() noexcept {
+  Options o;
+  if (const char* v = os::environment("TERRACE_PLACEMENT"); v != nullptr && !parse_placement(v, o)) {
+    warn("TERRACE_PLACEMENT", v, "none of none, punctuated, odd, random[:PROBABILITY]; ignored");
+  }
+  std::uint64_t number = 0;
+  if (const char* v = os::environment("TERRACE_BUDGET"); v != nullptr) {
+    if (parse_bytes(v, number)) {
+      o.budget = max_of<std::uint64_t>(number, 1);
+    } else {
+      warn("TERRACE_BUDGET", v, "not a number of bytes (K, M, G allowed); ignored");
+    }
+  }
+  if (const char* v = os::environment("TERRACE_DECAY_MS"); v != nullptr) {
+    if (parse_number(v, number)) {
+      o.decay_ms = number;
+    } else {
+      warn("TERRACE_DECAY_MS", v, "not a number of milliseconds; ignored");
+    }
+  }
+  return o;
+}
+
+}  // namespace terrace::heap

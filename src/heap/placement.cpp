@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "heap/placement.h"
+
+namespace terrace::heap {
+namespace {
+
+constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least
+constexpr std::size_t smallest_odd = 512;
+constexpr std::size_t max_load_probe = 250;  // nodes of the ring that the tables are tuned for
+
+constexpr bool crowds(std::size_t size) {  // an even number of whole lines reaches half of the sets at most
+  return size % cache_line == 0 && size / cache_line % 2 == 0;
+}
+
+constexpr std::uint32_t fill(Shape& s) {
+  const auto bytes = static_cast<std::uint32_t>(s.granules * span::granule_size);
+  const std::uint32_t rest = bytes % s.group_bytes;
+  s.blocks = bytes / s.group_bytes * s.per_group + min_of(s.per_group, rest / s.stride);
+  return bytes - (s.offset_of(s.blocks - 1) + s.stride);
+}
+
+// How many of the first 250 blocks of consecutive slabs share the most crowded set.
+constexpr std::uint32_t worst_load(const Shape& s) {
+  std::array<std::uint32_t, CacheShape::l1_sets> load{};
+  std::uint32_t worst = 0;
+  for (std::uint32_t n = 0; n < max_load_probe; ++n) {
+    const std::uint32_t slab = n / s.blocks;
+    const std::size_t start = slab * s.colour_step % s.colours * cache_line;
+    const std::size_t at = slab * s.granules * span::granule_size + start + s.offset_of(n % s.blocks);
+    worst = max_of(worst, ++load.at(at / cache_line % CacheShape::l1_sets));
+  }
+  return worst;
+}
+
+constexpr void choose_colours(Shape& s, std::uint32_t slack) {
+  s.colours = static_cast<std::uint16_t>(min_of<std::size_t>(slack / cache_line + 1, CacheShape::l1_sets));
+  Shape best = s;
+  std::uint32_t best_load = worst_load(s);
+  for (std::uint16_t step = 1; step < s.colours && best_load > max_load_probe / CacheShape::l1_sets + 1; ++step) {
+    s.colour_step = step;
+    const std::uint32_t load = worst_load(s);
+    if (load < best_load) {
+      best = s;
+      best_load = load;
+    }
+  }
+  s = best;
+}
+
+constexpr Shape make_shape(SizeClass c, Placement placement) {
+  Shape s;
+  const std::size_t size = class_size(c);
+  std::size_t stride = size;
+  std::size_t per_group = 0;
+  const bool aware = placement != Placement::none && !is_aligned_class(c);
+  if (aware && placement == Placement::odd && size >= smallest_odd) {
+    stride = (round_up(size, cache_line) / cache_line | 1) * cache_line;
+  } else if (aware && crowds(size)) {
+    per_group = max_of<std::size_t>(1, CacheShape::set_span / size);
+  }
+  s.stride = static_cast<std::uint32_t>(stride);
+  s.granules = static_cast<std::uint16_t>((blocks_wanted * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
+  // Without spacers the whole slab is one group.
+  s.per_group = per_group != 0 ? static_cast<std::uint32_t>(per_group) : ~std::uint32_t{0};
+  s.group_bytes = per_group != 0 ? static_cast<std::uint32_t>(per_group * stride + cache_line) : ~std::uint32_t{0};
+  const std::uint32_t slack = fill(s);
+  if (aware) choose_colours(s, slack);
+  return s;
+}
+
+consteval Shapes make_shapes(Placement placement) {
+  Shapes all{};
+  for (std::size_t c = 1; c < class_count; ++c) {
+    all.at(c) = make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement);
+  }
+  return all;
+}
+
+constexpr Shapes none_shapes = make_shapes(Placement::none);
+constexpr Shapes punctuated_shapes = make_shapes(Placement::punctuated);
+constexpr Shapes odd_shapes = make_shapes(Placement::odd);
+
+consteval bool shapes_hold(const Shapes& shapes) {
+  for (std::size_t c = 1; c < class_count; ++c) {
+    const Shape& s = shapes[c];
+    if (s.blocks == 0 || s.blocks > 4096 || s.stride < class_sizes.bytes[c]) return false;
+    const std::size_t end = (s.colours - 1U) * cache_line + s.offset_of(s.blocks - 1) + s.stride;
+    if (end > s.granules * span::granule_size) return false;
+    for (std::uint32_t i = 0; i < s.blocks; i += 7) {
+      if (s.block_at(s.offset_of(i)) != i || s.block_at(s.offset_of(i) + SizeRule::quantum / 2) != s.blocks) return false;
+    }
+  }
+  return true;
+}
+static_assert(shapes_hold(none_shapes) && shapes_hold(punctuated_shapes) && shapes_hold(odd_shapes));
+
+}  // namespace
+
+const Shapes& shapes_for(Placement placement) noexcept {
+  switch (placement) {
+    case Placement::none: return none_shapes;
+    case Placement::odd: return odd_shapes;
+    case Placement::punctuated:
+    case Placement::random: break;
+  }
+  return punctuated_shapes;
+}
+
+const char* name_of(Placement p) noexcept {
+  constexpr const char* names[] = {"none", "punctuated", "odd", "random"};
+  return names[static_cast<unsigned>(p)];
+}
+
+}  // namespace terrace::heap

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Where in a slab the blocks of a class lie. Caches choose a set by address bits, so blocks at a stride that shares a large power
+// of two with the span of all sets crowd into few sets: a ring of 250 nodes 1,024 bytes apart uses 4 of 64. Placement keeps
+// strides and slab starts such that any run of blocks covers all sets ("cache-index aware").
+//
+//   none        stride = class size
+//   punctuated  a spacer of one line after each group of blocks of about 4 KiB, where the class size is an even number of lines
+//   odd         the stride of classes from 512 bytes is rounded up to an odd number of lines
+//   random      as punctuated, and malloc adds a line to the size with some probability (a Bernoulli trial)
+#pragma once
+
+#include "heap/size_class.h"
+#include "span/granule.h"
+
+namespace terrace::heap {
+
+enum class Placement : std::uint8_t { none, punctuated, odd, random };
+
+struct Shape {
+  std::uint32_t stride = 0;
+  std::uint32_t per_group = 1;    // blocks between two spacers
+  std::uint32_t group_bytes = 1;  // with the spacer
+  std::uint32_t blocks = 0;       // per slab
+  std::uint16_t granules = 1;     // per slab
+  std::uint16_t colours = 1;      // line offsets that the slab's start may have
+  std::uint16_t colour_step = 0;
+
+  /// Bytes from the slab's first block to block i.
+  constexpr std::uint32_t offset_of(std::uint32_t i) const noexcept {
+    return i / per_group * group_bytes + i % per_group * stride;
+  }
+  /// The block that begins at `offset`, or `blocks` when none does.
+  constexpr std::uint32_t block_at(std::uint32_t offset) const noexcept {
+    const std::uint32_t within = offset % group_bytes;
+    const std::uint32_t nth = within / stride;
+    const std::uint32_t i = offset / group_bytes * per_group + nth;
+    return within % stride == 0 && nth < per_group && i < blocks ? i : blocks;
+  }
+};
+
+struct CacheShape {
+  static constexpr std::size_t l1_sets = 64;  // 32 to 48 KiB, 8 to 12 ways, 64-byte lines: all current x86-64 and most aarch64
+  static constexpr std::size_t set_span = l1_sets * cache_line;
+};
+
+using Shapes = std::array<Shape, max_size_classes>;
+const Shapes& shapes_for(Placement placement) noexcept;
+
+const char* name_of(Placement p) noexcept;
+
+}  // namespace terrace::heap

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Size classes. A rule, a table derived from it, and its proof at compile time.
+//
+//   size class   what is asked for: 1..plain_classes by size, then the aligned classes (powers of two from 128 bytes, whose
+//                blocks lie at multiples of their size: for aligned_alloc and friends)
+//   home class   what the fast path of free finds in the page map. For most it is the size class. Blocks smaller than a cache
+//                line must go home to the slot that cut them (else one line would end up on several cores: passive false
+//                sharing), so each slot has its own home classes for those.
+#pragma once
+
+#include "base/bits.h"
+#include "base/types.h"
+
+#include <array>
+
+namespace terrace::heap {
+
+struct SizeRule {
+  static constexpr std::size_t quantum = 16;          // = alignof(max_align_t); also room for link and key of a free block
+  static constexpr std::size_t linear_max = 256;      // one class per quantum up to here
+  static constexpr std::size_t fine_max = 1024;       // 8 classes per doubling up to here,
+  static constexpr std::size_t largest = 32 * kib;    // 4 per doubling up to here; beyond, spans are served directly
+  static constexpr std::size_t smallest_aligned = 128;
+  static constexpr std::size_t largest_aligned = 32 * kib;
+};
+
+inline constexpr std::size_t max_size_classes = 64;  // words of a slot, see level/slot.h
+
+struct ClassSizes {
+  std::array<std::uint32_t, max_size_classes> bytes{};
+  std::size_t plain = 0;    // classes 1..plain are plain
+  std::size_t aligned = 0;  // classes plain+1..plain+aligned
+};
+
+consteval ClassSizes make_sizes() {
+  ClassSizes s;
+  std::size_t n = 0;
+  std::size_t size = 0;
+  while (size < SizeRule::largest) {
+    std::size_t step = SizeRule::quantum;
+    if (size >= SizeRule::fine_max) {
+      step = std::bit_floor(size) / 4;
+    } else if (size >= SizeRule::linear_max) {
+      step = std::bit_floor(size) / 8;
+    }
+    size += step;
+    s.bytes.at(++n) = static_cast<std::uint32_t>(size);
+  }
+  s.plain = n;
+  for (size = SizeRule::smallest_aligned; size <= SizeRule::largest_aligned; size *= 2) {
+    s.bytes.at(++n) = static_cast<std::uint32_t>(size);
+  }
+  s.aligned = n - s.plain;
+  return s;
+}
+
+inline constexpr ClassSizes class_sizes = make_sizes();
+inline constexpr std::size_t class_count = 1 + class_sizes.plain + class_sizes.aligned;  // with class 0
+static_assert(class_count <= max_size_classes);
+static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
+
+inline constexpr std::size_t lookup_size = SizeRule::largest / SizeRule::quantum + 1;
+
+consteval std::array<std::uint8_t, lookup_size> make_lookup() {
+  std::array<std::uint8_t, lookup_size> table{};
+  std::size_t c = 1;
+  for (std::size_t i = 0; i < lookup_size; ++i) {
+    if (i * SizeRule::quantum > class_sizes.bytes[c]) ++c;
+    table.at(i) = static_cast<std::uint8_t>(c);
+  }
+  return table;
+}
+inline constexpr std::array<std::uint8_t, lookup_size> class_lookup = make_lookup();
+
+/// Requires size <= SizeRule::largest.
+constexpr SizeClass class_for(std::size_t size) noexcept {
+  return SizeClass{class_lookup[(size + SizeRule::quantum - 1) / SizeRule::quantum]};
+}
+constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
+constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
+
+/// The class whose blocks are at least `size` and at multiples of `align`. Requires both <= largest_aligned, align > quantum.
+constexpr SizeClass aligned_class_for(std::size_t size, std::size_t align) noexcept {
+  const std::size_t bytes = max_of(std::bit_ceil(max_of(size, align)), SizeRule::smallest_aligned);
+  const auto nth = static_cast<std::size_t>(std::countr_zero(bytes) - std::countr_zero(SizeRule::smallest_aligned));
+  return SizeClass{static_cast<std::uint8_t>(class_sizes.plain + 1 + nth)};
+}
+
+consteval bool sizes_round_trip() {
+  for (std::size_t size = 0; size <= SizeRule::largest; ++size) {
+    const SizeClass c = class_for(size);
+    if (class_size(c) < size) return false;
+    if (index(c) > 1 && class_sizes.bytes[index(c) - 1] >= size) return false;  // a smaller class would do
+    if (size > SizeRule::linear_max && (class_size(c) - size) * 5 > class_size(c)) return false;  // waste below 20 %
+  }
+  return true;
+}
+static_assert(class_for(0) == SizeClass{1});
+
+// ---- home classes
+
+enum class HomeClass : std::uint8_t {};
+constexpr std::size_t index(HomeClass h) noexcept { return static_cast<std::size_t>(h); }
+
+inline constexpr std::size_t home_class_count = 256;
+inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
+inline constexpr std::size_t first_subline_home = max_size_classes;
+inline constexpr std::size_t max_homes = (home_class_count - first_subline_home) / subline_classes;
+
+constexpr bool is_subline(SizeClass c) noexcept { return index(c) >= 1 && index(c) <= subline_classes; }
+
+/// `home` is any number that stands for the slot; slots share homes beyond max_homes.
+constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
+  if (!is_subline(c)) return HomeClass{static_cast<std::uint8_t>(index(c))};
+  return HomeClass{
+      static_cast<std::uint8_t>(first_subline_home + home % max_homes * subline_classes + index(c) - 1)};
+}
+constexpr SizeClass class_of(HomeClass h) noexcept {
+  if (index(h) < first_subline_home) return SizeClass{static_cast<std::uint8_t>(index(h))};
+  return SizeClass{static_cast<std::uint8_t>((index(h) - first_subline_home) % subline_classes + 1)};
+}
+constexpr std::size_t home_of(HomeClass h) noexcept {
+  return index(h) < first_subline_home ? 0 : (index(h) - first_subline_home) / subline_classes;
+}
+
+}  // namespace terrace::heap

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "heap/slabs.h"
+
+#include "base/report.h"
+#include "heap/key.h"
+
+#include <bit>
+
+namespace terrace::heap {
+
+using span::GranuleIndex;
+using span::no_granule;
+using span::Record;
+
+void Slabs::link(Class& c, GranuleIndex first) noexcept {
+  Record& r = spans_->window().record(first);
+  r.previous = no_granule;
+  r.next = c.partial;
+  if (c.partial != no_granule) spans_->window().record(c.partial).previous = first;
+  c.partial = first;
+}
+
+void Slabs::unlink(Class& c, GranuleIndex first) noexcept {
+  const Record& r = spans_->window().record(first);
+  (r.previous == no_granule ? c.partial : spans_->window().record(r.previous).next) = r.next;
+  if (r.next != no_granule) spans_->window().record(r.next).previous = r.previous;
+}
+
+// Called with the class locked; the span lock is below it in rank.
+GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
+  Class& c = classes_[index(h)];
+  const Shape& s = shape(h);
+  const span::Spans::Span found = spans_->take(s.granules, span::State::slab);
+  if (found.first == no_granule) return no_granule;
+  const span::Window& window = spans_->window();
+  Record& r = window.record(found.first);
+  r.home_class = static_cast<std::uint8_t>(index(h));
+  r.block_count = static_cast<std::uint16_t>(s.blocks);
+  r.free_blocks = s.blocks;
+  r.start = static_cast<std::uint32_t>(c.next_colour++ * s.colour_step % s.colours * cache_line);
+  r.scan = 0;
+  for (std::uint32_t w = 0; w * 64 < s.blocks; ++w) {
+    const std::uint32_t left = s.blocks - w * 64;
+    r.free_map[w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+  }
+  for (std::uint32_t g = 0; g < s.granules; ++g) {
+    window.record(found.first + g).first = found.first;
+    // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
+    __atomic_store_n(&window.class_byte(found.first + g), r.home_class, __ATOMIC_RELEASE);
+  }
+  link(c, found.first);
+  ++c.empty;
+  counters_[index(class_of(h))].slabs_made.add();
+  return found.first;
+}
+
+void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
+  Class& c = classes_[index(h)];
+  unlink(c, first);
+  --c.empty;
+  const span::Window& window = spans_->window();
+  for (std::uint32_t g = 0; g < window.record(first).granules; ++g) {
+    __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
+  }
+  counters_[index(class_of(h))].slabs_released.add();
+  spans_->give(first);
+}
+
+unsigned Slabs::gather(Record& r, unsigned want, std::uint16_t* indices) noexcept {
+  unsigned n = 0;
+  std::uint32_t w = r.scan;
+  for (; w * 64 < r.block_count; ++w) {
+    while (r.free_map[w] != 0 && n < want) {
+      const auto bit = static_cast<unsigned>(std::countr_zero(r.free_map[w]));
+      r.free_map[w] &= r.free_map[w] - 1;
+      indices[n++] = static_cast<std::uint16_t>(w * 64 + bit);
+    }
+    if (n == want) break;
+  }
+  r.scan = w;
+  r.free_blocks -= n;
+  return n;
+}
+
+ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
+  std::uint16_t indices[chain::longest];
+  unsigned n = 0;
+  Class& c = classes_[index(h)];
+  std::byte* start = nullptr;
+  {
+    const os::LockGuard guard(c.mutex);
+    const GranuleIndex first = c.partial != no_granule ? c.partial : make_slab(h);
+    if (first == no_granule) return chain::empty;
+    Record& r = spans_->window().record(first);
+    if (r.free_blocks == r.block_count) --c.empty;
+    n = gather(r, want, indices);
+    if (r.free_blocks == 0) unlink(c, first);
+    start = first_block(first);
+  }
+  // The blocks are ours: they are linked, and their pages faulted in, without the lock. The lowest ends up in front.
+  const std::uint64_t key_base = key_base_of(spans_->window());
+  const Shape& s = shape(h);
+  ChainWord w = chain::empty;
+  for (unsigned i = n; i > 0; --i) {
+    std::byte* const block = start + s.offset_of(indices[i - 1]);
+    w = chain::pushed(w, block, key_of(block, key_base));
+  }
+  counters_[index(class_of(h))].cut.add(n);
+  return w;
+}
+
+void Slabs::put_back_one(void* block) noexcept {
+  const span::Window& window = spans_->window();
+  const GranuleIndex i = window.index_of(block);
+  const HomeClass h{window.class_byte(i)};
+  if (index(h) == 0) report_invalid_pointer("free", block);
+  const GranuleIndex first = window.record(i).first;
+  const std::uint32_t nth =
+      shape(h).block_at(static_cast<std::uint32_t>(static_cast<std::byte*>(block) - first_block(first)));
+  Class& c = classes_[index(h)];
+  const os::LockGuard guard(c.mutex);
+  Record& r = window.record(first);
+  if (nth >= r.block_count) report_invalid_pointer("free", block);
+  const std::uint64_t bit = std::uint64_t{1} << nth % 64;
+  if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
+  r.free_map[nth / 64] |= bit;
+  r.scan = min_of(r.scan, nth / 64);
+  if (r.free_blocks++ == 0) link(c, first);
+  if (r.free_blocks == r.block_count && ++c.empty > 1) release_slab(h, first);
+}
+
+void Slabs::put_back(ChainWord blocks) noexcept {
+  if (!chain::has_blocks(blocks)) return;
+  const HomeClass h{spans_->window().class_byte(spans_->window().index_of(chain::first(blocks)))};
+  counters_[index(class_of(h))].returned.add(chain::count(blocks));
+  while (chain::has_blocks(blocks)) {
+    void* const block = chain::first(blocks);
+    if (!chain::intact(blocks)) report_write_after_free("free", block);
+    blocks = chain::rest(blocks);
+    put_back_one(block);
+  }
+}
+
+void Slabs::release_empty() noexcept {
+  for (std::size_t h = 1; h < home_class_count; ++h) {
+    Class& c = classes_[h];
+    if (__atomic_load_n(&c.empty, __ATOMIC_RELAXED) == 0) continue;  // relaxed: a hint
+    const os::LockGuard guard(c.mutex);
+    for (GranuleIndex i = c.partial; i != no_granule && c.empty > 0;) {
+      const Record& r = spans_->window().record(i);
+      const GranuleIndex next = r.next;
+      if (r.free_blocks == r.block_count) release_slab(HomeClass{static_cast<std::uint8_t>(h)}, i);
+      i = next;
+    }
+  }
+}
+
+void* Slabs::block_start(const void* p) const noexcept {
+  const span::Window& window = spans_->window();
+  const GranuleIndex i = window.index_of(p);
+  const HomeClass h{window.class_byte(i)};
+  const GranuleIndex first = window.record(i).first;
+  const auto* const at = static_cast<const std::byte*>(p);
+  if (at < first_block(first)) return nullptr;
+  const auto offset = static_cast<std::uint32_t>(at - first_block(first));
+  const std::uint32_t nth = shape(h).block_at(offset);
+  return nth < shape(h).blocks ? first_block(first) + offset : nullptr;
+}
+
+void Slabs::lock_all() noexcept {
+  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.lock();
+}
+void Slabs::unlock_all() noexcept {
+  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.unlock();
+}
+void Slabs::reset_after_fork() noexcept {
+  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.reset_after_fork();
+}
+
+}  // namespace terrace::heap

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The global level for small blocks: slabs. What is known of a slab stands in its span's record, never in its blocks, so a slab
+// that is free altogether can be purged.
+#pragma once
+
+#include "arch/chain.h"
+#include "heap/placement.h"
+#include "os/mutex.h"
+#include "span/spans.h"
+
+namespace terrace::heap {
+
+struct SlabCounters {
+  SharedCounter cut, returned, slabs_made, slabs_released;
+};
+
+class Slabs {
+ public:
+  void open(span::Spans& spans, const Shapes& shapes) noexcept {
+    spans_ = &spans;
+    shapes_ = &shapes;
+  }
+
+  /// A chain of 1 to `want` blocks, lowest addresses first; empty when memory is short.
+  ChainWord cut(HomeClass h, unsigned want) noexcept;
+  /// Takes a chain apart. Every block is checked: a block that is free already, or that is none, ends the process.
+  void put_back(ChainWord blocks) noexcept;
+  /// Gives back the slabs that are entirely free; put_back() keeps one per class.
+  void release_empty() noexcept;
+
+  /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
+  void* block_start(const void* p) const noexcept;
+
+  const SlabCounters& counters(SizeClass c) const noexcept { return counters_[index(c)]; }
+
+  void lock_all() noexcept;
+  void unlock_all() noexcept;
+  void reset_after_fork() noexcept;
+
+ private:
+  struct alignas(cache_line) Class {
+    os::Mutex mutex;  // rank: slabs
+    span::GranuleIndex partial = span::no_granule;  // slabs with free blocks
+    std::uint32_t empty = 0;                        // of these, entirely free
+    std::uint32_t next_colour = 0;
+  };
+
+  span::GranuleIndex make_slab(HomeClass h) noexcept;
+  void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
+  void link(Class& c, span::GranuleIndex first) noexcept;
+  void unlink(Class& c, span::GranuleIndex first) noexcept;
+  unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
+  void put_back_one(void* block) noexcept;
+  const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
+  std::byte* first_block(span::GranuleIndex first) const noexcept {
+    return spans_->window().address(first) + spans_->window().record(first).start;
+  }
+
+  span::Spans* spans_ = nullptr;
+  const Shapes* shapes_ = nullptr;
+  Class classes_[home_class_count];
+  SlabCounters counters_[max_size_classes];
+};
+
+}  // namespace terrace::heap

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The thread level: one slot per thread, for the rung where nothing tells on which cpu a thread runs. A slot is taken at a
+// thread's first allocation, drained at its end and used again by the next thread.
+//
+// The same thread-local word closes the core level to a thread: for a vfork child, which shares its parent's rseq area without
+// being registered, and for what a thread frees after its slot was given back.
+#pragma once
+
+#include "level/slot.h"
+#include "os/mutex.h"
+
+namespace terrace::heap {
+
+class ThreadSlots {
+ public:
+  using Drain = void (*)(level::Slot& slot) noexcept;
+
+  /// `drain` is called, at the end of a thread, with its slot.
+  void open(Drain drain) noexcept;
+
+  /// The calling thread's slot; null when it is closed or memory is short.
+  level::Slot* mine() noexcept;
+
+  /// Whether the calling thread may use no slot at all.
+  static bool closed() noexcept;
+  static void close() noexcept;
+  static void reopen() noexcept;
+
+  /// All slots that ever existed, for statistics and draining; follow `next`.
+  level::Slot* all() const noexcept { return __atomic_load_n(&all_, __ATOMIC_ACQUIRE); }  // [T1] pairs with the release in add()
+
+  os::Mutex& mutex() noexcept { return mutex_; }
+  /// In a forked child: the slots of the threads that do not exist here are drained and free again.
+  void adopt_orphans() noexcept;
+
+ private:
+  level::Slot* add() noexcept;
+  static void at_thread_exit(void* slot) noexcept;
+
+  os::Mutex mutex_;  // rank: thread slots
+  level::Slot* all_ = nullptr;
+  std::uint32_t made_ = 0;
+  Drain drain_ = nullptr;
+  unsigned key_ = 0;
+};
+
+}  // namespace terrace::heap

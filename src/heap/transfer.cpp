@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// How chains move between the levels: refill when a word to allocate from is empty, spill when a word to free into is full.
+//
+//   refill   own free word (if it holds enough) -> own processor's depot, then the others' -> slabs -> another home's depot
+//   spill    own free word -> own allocate word (if empty) -> own processor's depot -> slabs
+//
+// The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a class
+// that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
+#include "base/report.h"
+#include "heap/heap.h"
+#include "heap/key.h"
+#include "os/rseq_area.h"
+
+namespace terrace::heap {
+namespace {
+
+using level::peek;
+using level::Slot;
+
+constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is not worth its memory,
+constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
+constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
+constexpr unsigned smallest_cap = 2;
+constexpr std::size_t first_chain_bytes = 512;
+constexpr unsigned first_cap_at_most = 8;
+
+constexpr unsigned max_cap(std::size_t size) noexcept {
+  const std::size_t by_bytes = largest_chain_bytes / size;
+  const std::size_t for_batches = min_of<std::size_t>(batch_of_interest, largest_batch_bytes / size);
+  return static_cast<unsigned>(
+      min_of<std::size_t>(max_of<std::size_t>(max_of(by_bytes, for_batches), smallest_cap), chain::longest));
+}
+
+constexpr unsigned first_cap(std::size_t size) noexcept {
+  return static_cast<unsigned>(
+      min_of<std::size_t>(max_of<std::size_t>(first_chain_bytes / size, smallest_cap), first_cap_at_most));
+}
+
+constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { return std::uint64_t{2} * caps * size; }
+
+std::uint8_t load_cap(const Slot& slot, HomeClass h) noexcept {
+  return __atomic_load_n(&slot.cap[index(h)], __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
+}
+
+void mark_recent(Slot& slot, HomeClass h) noexcept { __atomic_store_n(&slot.recent[index(h)], std::uint8_t{1}, __ATOMIC_RELAXED); }
+
+}  // namespace
+
+unsigned Heap::processor() const noexcept {
+  if (depots_.processors() == 1) return 0;
+  const int cpu = cpu_id_offset_ != 0 ? arch::load_slot(cpu_id_offset_) : os::current_cpu();
+  return cpu < 0 ? 0 : index(topology_.llc_of(CpuId{static_cast<std::uint32_t>(cpu)})) % depots_.processors();
+}
+
+// Doubles the cap as far as the class, the counter's width and the budget allow. The cap that holds now.
+unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
+  const std::size_t size = class_size(class_of(h));
+  std::uint8_t have = load_cap(slot, h);
+  mark_recent(slot, h);
+  const unsigned want = have == 0 ? first_cap(size) : min_of<unsigned>(2U * have, max_cap(size));
+  if (want <= have) return have;
+  const std::uint64_t cost = cost_of(want - have, size);
+  if (!budget_.reserve(cost)) {
+    update_limits();
+    reclaim_caps();
+    if (have != 0 && !budget_.reserve(cost)) return have;
+    if (have == 0) budget_.reserve_anyway(cost);
+  }
+  if (!__atomic_compare_exchange_n(&slot.cap[index(h)], &have, static_cast<std::uint8_t>(want), false, __ATOMIC_RELAXED,
+                                   __ATOMIC_RELAXED)) {
+    budget_.release(cost);  // somebody else grew or shrank it
+    return have;
+  }
+  return want;
+}
+
+// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to the smallest. What their
+// words hold beyond that leaves with the next spill, or when the slot is idle.
+void Heap::reclaim_caps() noexcept {
+  constexpr unsigned steps = 64;
+  if (core_.rung() == percpu::Rung::thread || !maintenance_.try_lock()) return;
+  const unsigned total = core_.slot_count() * static_cast<unsigned>(home_class_count);
+  for (unsigned i = 0; i < steps; ++i) {
+    const unsigned at = hand_++ % total;
+    Slot& slot = core_.slot(at / home_class_count);
+    const HomeClass h{static_cast<std::uint8_t>(at % home_class_count)};
+    std::uint8_t have = load_cap(slot, h);
+    if (have == 0) continue;
+    const std::size_t size = class_size(class_of(h));
+    const unsigned least = first_cap(size);
+    if (have <= least) continue;
+    if (__atomic_exchange_n(&slot.recent[index(h)], std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
+    if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, static_cast<std::uint8_t>(least), false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      budget_.release(cost_of(have - least, size));
+    }
+  }
+  maintenance_.unlock();
+}
+
+ChainWord Heap::fetch_chain(HomeClass h) noexcept {
+  bool foreign = false;
+  const ChainWord w = depots_.take(processor(), index(h), foreign);
+  if (w == chain::empty) return w;
+  TransferCounters& t = transfers_[index(class_of(h))];
+  const unsigned n = chain::count(w);
+  budget_.release(std::uint64_t{n} * class_size(class_of(h)));
+  t.depot_out.add(n);
+  t.depot_refills.add();
+  if (foreign) t.foreign.add(n);
+  return w;
+}
+
+void Heap::store_chain(HomeClass h, ChainWord w) noexcept {
+  const SizeClass c = class_of(h);
+  const unsigned n = chain::count(w);
+  const std::uint64_t bytes = std::uint64_t{n} * class_size(c);
+  if (budget_.reserve(bytes)) {
+    if (depots_.put(processor(), index(h), w)) {
+      transfers_[index(c)].depot_in.add(n);
+      transfers_[index(c)].depot_spills.add();
+      return;
+    }
+    budget_.release(bytes);
+  }
+  slabs_.put_back(w);
+}
+
+// The last resort before a new slab: blocks that wait for another home. They are foreign here and go home when they are freed.
+ChainWord Heap::steal_chain(SizeClass c) noexcept {
+  if (!is_subline(c)) return chain::empty;
+  for (std::size_t home = 0; home < max_homes; ++home) {
+    const ChainWord w = fetch_chain(home_class(c, home));
+    if (w == chain::empty) continue;
+    transfers_[index(c)].foreign.add(chain::count(w));
+    return w;
+  }
+  return chain::empty;
+}
+
+// The first block, ready for the program; `rest` is what remains.
+void* Heap::hand_out(ChainWord w, SizeClass c, ChainWord& rest) noexcept {
+  auto* const block = chain::first(w);
+  if (!chain::intact(w)) report_write_after_free("malloc", block);
+  rest = chain::rest(w);
+  block[1] = 0;
+  transfers_[index(c)].handed.add();
+  return block;
+}
+
+void* Heap::refill(Slot& slot, SizeClass c) noexcept {
+  const HomeClass h = home_class(c, core_.home_of(slot));
+  TransferCounters& t = transfers_[index(c)];
+  const unsigned cap = grow_cap(slot, h);
+  ChainWord w = chain::empty;
+  // A short chain is left where it is, or a program that takes and frees one block in turn would be here every time.
+  const ChainWord freed = peek(slot.free[index(h)]);
+  if (chain::has_blocks(freed) && chain::count(freed) >= max_of(cap / 2, 1U)) {
+    w = core_.take_free(slot, h);
+    t.from_free.add(chain::count(w));
+  }
+  if (w == chain::empty) w = fetch_chain(h);
+  if (w == chain::empty) {
+    w = slabs_.cut(h, max_of(cap, smallest_cap));
+    follow_frontier();
+  }
+  if (w == chain::empty) {  // memory is short: whatever there is
+    w = core_.take_free(slot, h);
+    t.from_free.add(chain::count(w));
+  }
+  if (w == chain::empty) w = steal_chain(c);
+  if (w == chain::empty) return nullptr;
+  t.refills.add();
+  ChainWord rest = chain::empty;
+  void* const block = hand_out(w, c, rest);
+  if (rest != chain::empty) {
+    if (core_.put_allocate(slot, c, rest)) {
+      t.into_allocate.add(chain::count(rest));
+    } else {
+      store_chain(h, rest);  // another thread of the slot was faster, or the slot is stopped
+    }
+  }
+  return block;
+}
+
+void* Heap::allocate_past_core(SizeClass c) noexcept {
+  const HomeClass h = home_class(c, 0);
+  ChainWord w = fetch_chain(h);
+  if (w == chain::empty) w = slabs_.cut(h, 1);
+  if (w == chain::empty) w = steal_chain(c);
+  if (w == chain::empty) return nullptr;
+  ChainWord rest = chain::empty;
+  void* const block = hand_out(w, c, rest);
+  if (rest != chain::empty) store_chain(h, rest);
+  return block;
+}
+
+void* Heap::allocate_small(SizeClass c) noexcept {
+  Slot* const slot = core_.current();
+  if (slot == nullptr) return allocate_past_core(c);
+  if (void* const block = core_.pop(*slot, c)) return block;
+  tick();
+  return refill(*slot, c);
+}
+
+void Heap::spill(Slot& slot, HomeClass h) noexcept {
+  const SizeClass c = class_of(h);
+  TransferCounters& t = transfers_[index(c)];
+  const ChainWord w = core_.take_free(slot, h);
+  if (w == chain::empty) return;
+  t.spills.add();
+  t.from_free.add(chain::count(w));
+  const bool at_home = h == home_class(c, core_.home_of(slot));
+  if (at_home && core_.put_allocate(slot, c, w)) {
+    t.into_allocate.add(chain::count(w));
+    return;
+  }
+  if (!at_home) t.foreign.add(chain::count(w));
+  store_chain(h, w);
+}
+
+void Heap::free_past_core(void* p, HomeClass h) noexcept {
+  transfers_[index(class_of(h))].direct_frees.add();
+  slabs_.put_back(chain::pushed(chain::empty, p, key_of(p, key_base_)));
+}
+
+void Heap::free_small(void* p, HomeClass h) noexcept {
+  Slot* const slot = core_.current();
+  if (slot == nullptr) return free_past_core(p, h);
+  // Twice: after a spill there is room, unless the word is stopped or other threads of the slot fill it at once.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const arch::Sequence r = core_.push(*slot, h, p, key_base_);
+    if (r == arch::Sequence::done) return;
+    if (r == arch::Sequence::freed_twice) report_double_free("free", p);
+    if (attempt == 0) {
+      tick();
+      const unsigned before = load_cap(*slot, h);
+      if (grow_cap(*slot, h) <= before) spill(*slot, h);
+    }
+  }
+  free_past_core(p, h);
+}
+
+}  // namespace terrace::heap

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "base/format.h"
+#include "base/report.h"
+#include "introspect/statistics.h"
+#include "os/environment.h"
+#include "os/io.h"
+#include "os/memory.h"
+
+namespace terrace::introspect {
+namespace {
+
+constexpr std::size_t path_size = 4096;
+constexpr std::size_t report_size = 256 * kib;  // 64 classes at well below 1 KiB each
+
+// "%p" becomes the process id.
+void expand(std::string_view pattern, Writer& out) noexcept {
+  while (!pattern.empty()) {
+    if (pattern.starts_with("%p")) {
+      out.decimal(static_cast<std::uint64_t>(os::process_id()));
+      pattern.remove_prefix(2);
+    } else {
+      out.put(pattern.front());
+      pattern.remove_prefix(1);
+    }
+  }
+}
+
+void write_to(int fd, bool json) noexcept {
+  // Mapped, not allocated: the report must not change what it reports, and the stack may be small.
+  constexpr std::size_t bytes = sizeof(Snapshot) + report_size;
+  auto* const memory = static_cast<std::byte*>(os::map(round_up(bytes, os::page_size())));
+  if (memory == nullptr) return;
+  auto& snapshot = *reinterpret_cast<Snapshot*>(memory);
+  char* const text = reinterpret_cast<char*>(memory + sizeof(Snapshot));
+  take_snapshot(snapshot);
+  const std::size_t n = json ? write_json(snapshot, text, report_size) : write_text(snapshot, text, report_size);
+  os::write_all(fd, {text, min_of(n, report_size)});
+  os::release(memory, round_up(bytes, os::page_size()));
+}
+
+}  // namespace
+
+void report_at_exit() noexcept {
+  if (const char* pattern = os::environment("TERRACE_STATS_FILE")) {
+    char path[path_size];
+    Writer w(path, sizeof path);
+    expand(pattern, w);
+    w.terminate();
+    const int fd = os::create_file(path);
+    if (fd < 0) {
+      warn("TERRACE_STATS_FILE", path, "can not be written");
+      return;
+    }
+    write_to(fd, true);
+    os::close_file(fd);
+  }
+  if (const char* form = os::environment("TERRACE_STATS")) {
+    const std::string_view f(form);
+    if (f == "text" || f == "json") {
+      write_to(os::standard_error, f == "json");
+    } else {
+      warn("TERRACE_STATS", form, "neither text nor json; ignored");
+    }
+  }
+}
+
+}  // namespace terrace::introspect

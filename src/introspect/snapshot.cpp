@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "introspect/statistics.h"
+
+namespace terrace::introspect {
+namespace {
+
+using heap::HomeClass;
+using heap::max_size_classes;
+using level::Slot;
+
+/// Blocks in the words of all slots, by size class.
+struct Held {
+  std::array<std::uint64_t, max_size_classes> allocate{}, free{}, depot{};
+};
+
+void count_words(const Slot& slot, Held& held) noexcept {
+  for (std::size_t c = 1; c < level::allocate_words; ++c) {
+    const ChainWord w = level::peek(slot.allocate[c]);
+    if (chain::has_blocks(w)) held.allocate[c] += chain::count(w);
+  }
+  for (std::size_t h = 1; h < level::free_words; ++h) {
+    const ChainWord w = level::peek(slot.free[h]);
+    if (chain::has_blocks(w)) held.free[index(heap::class_of(HomeClass{static_cast<std::uint8_t>(h)}))] += chain::count(w);
+  }
+}
+
+void count_held(heap::Heap& h, Held& held) noexcept {
+  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.core().slot(i), held);
+  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(*s, held);
+  for (unsigned p = 0; p < h.depots().processors(); ++p) {
+    for (std::size_t key = 1; key < level::depot_keys; ++key) {
+      held.depot[index(heap::class_of(HomeClass{static_cast<std::uint8_t>(key)}))] += h.depots().stack(p, key).blocks();
+    }
+  }
+}
+
+// Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole chains).
+std::uint64_t aborts_of(std::size_t c) noexcept {
+  std::uint64_t sum = 0;
+  for (std::size_t h = 0; h < heap::home_class_count; ++h) {
+    if (index(heap::class_of(HomeClass{static_cast<std::uint8_t>(h)})) == c) {
+      sum += __atomic_load_n(&terrace_abort_counts[h], __ATOMIC_RELAXED);
+    }
+  }
+  return sum;
+}
+
+// The core level: what was moved as chains is counted, the rest follows from what the words hold (see level/slot.h).
+Row core_row(const heap::TransferCounters& t, std::uint64_t in_allocate, std::uint64_t in_free, std::size_t size) noexcept {
+  Row r;
+  const std::uint64_t popped = t.into_allocate.read() - t.from_allocate.read() - in_allocate;
+  r.set(Column::allocations, popped + t.handed.read());
+  r.set(Column::frees, t.from_free.read() + in_free + t.direct_frees.read());
+  r.set(Column::refills, t.refills.read());
+  r.set(Column::spills, t.spills.read());
+  r.set(Column::foreign, t.foreign.read());
+  r.set(Column::held, (in_allocate + in_free) * size);
+  return r;
+}
+
+Row processor_row(const heap::TransferCounters& t, std::uint64_t in_depot, std::size_t size) noexcept {
+  Row r;
+  r.set(Column::allocations, t.depot_out.read());
+  r.set(Column::frees, t.depot_in.read());
+  r.set(Column::refills, t.depot_refills.read());
+  r.set(Column::spills, t.depot_spills.read());
+  r.set(Column::held, in_depot * size);
+  return r;
+}
+
+Row global_row(const heap::SlabCounters& s) noexcept {
+  Row r;
+  r.set(Column::allocations, s.cut.read());
+  r.set(Column::frees, s.returned.read());
+  r.set(Column::refills, s.slabs_made.read());
+  r.set(Column::spills, s.slabs_released.read());
+  return r;
+}
+
+Row large_row(const heap::Heap& h) noexcept {
+  Row r;
+  r.set(Column::allocations, h.large().counters().allocated.read());
+  r.set(Column::frees, h.large().counters().freed.read());
+  r.set(Column::refills, h.spans().counters().taken.read());
+  r.set(Column::spills, h.spans().counters().given.read());
+  r.set(Column::held, h.spans().dirty_bytes());
+  r.set(Column::purged, h.spans().counters().purged_bytes.read());
+  return r;
+}
+
+}  // namespace
+
+void Row::add(const Row& other) noexcept {
+  for (std::size_t i = 0; i < column_count; ++i) {
+    value[i] += other.value[i];
+    present[i] = present[i] || other.present[i];
+  }
+}
+
+void take_snapshot(Snapshot& out) noexcept {
+  heap::Heap& h = heap::heap;
+  out = Snapshot{};
+  if (!h.ready()) return;
+  Held held;
+  count_held(h, held);
+  auto& core = out.by_class[static_cast<std::size_t>(Level::core)];
+  auto& processor = out.by_class[static_cast<std::size_t>(Level::processor)];
+  auto& global = out.by_class[static_cast<std::size_t>(Level::global)];
+  for (std::size_t c = 1; c < heap::class_count; ++c) {
+    const SizeClass size_class{static_cast<std::uint8_t>(c)};
+    const std::size_t size = heap::class_size(size_class);
+    core[c] = core_row(h.transfers(size_class), held.allocate[c], held.free[c], size);
+    core[c].set(Column::aborts, aborts_of(c));
+    processor[c] = processor_row(h.transfers(size_class), held.depot[c], size);
+    global[c] = global_row(h.slabs().counters(size_class));
+    out.live += (core[c].get(Column::allocations) - core[c].get(Column::frees)) * size;
+  }
+  core[0].set(Column::aborts, aborts_of(0));
+  out.by_class[static_cast<std::size_t>(Level::large)][0] = large_row(h);
+  for (std::size_t l = 0; l < level_count; ++l) {
+    for (const Row& r : out.by_class[l]) out.total[l].add(r);
+    out.held += out.total[l].get(Column::held);
+  }
+  out.live += h.large().counters().live_bytes.read();
+  out.reserved = h.spans().window().extent();
+  out.committed = h.spans().window().committed();
+  out.purged = h.spans().counters().purged_bytes.read();
+  out.dirty = h.spans().dirty_bytes();
+}
+
+}  // namespace terrace::introspect

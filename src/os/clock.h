@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace terrace::os {
+
+/// Milliseconds of a clock that never goes back; coarse (1 to 4 ms), a few ns to read.
+std::uint64_t coarse_milliseconds() noexcept;
+
+}  // namespace terrace::os

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/io.h"
+
+#include "os/syscall.h"
+#include "os/sysfs.h"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <fcntl.h>
+
+namespace terrace::os {
+namespace {
+
+long word(const void* p) noexcept { return static_cast<long>(reinterpret_cast<std::uintptr_t>(p)); }
+
+long open_file(const char* path, int flags, int mode) noexcept {
+  return arch::raw_syscall(SYS_openat, AT_FDCWD, word(path), flags, mode);
+}
+
+}  // namespace
+
+void write_all(int fd, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const long n = arch::raw_syscall(SYS_write, fd, word(text.data()), static_cast<long>(text.size()));
+    if (n == -EINTR) continue;
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+int create_file(const char* path) noexcept {
+  const long fd = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  return failed(fd) ? -1 : static_cast<int>(fd);
+}
+
+void close_file(int fd) noexcept { arch::raw_syscall(SYS_close, fd); }
+
+int process_id() noexcept { return static_cast<int>(arch::raw_syscall(SYS_getpid)); }
+int thread_id() noexcept { return static_cast<int>(arch::raw_syscall(SYS_gettid)); }
+
+void abort_process() noexcept { std::abort(); }
+
+long read_file(const char* path, char* buf, unsigned long size) noexcept {
+  if (size == 0) return -1;
+  const long fd = open_file(path, O_RDONLY | O_CLOEXEC, 0);
+  if (failed(fd)) return -1;
+  unsigned long length = 0;
+  while (length < size - 1) {
+    const long n = arch::raw_syscall(SYS_read, fd, word(buf + length), static_cast<long>(size - 1 - length));
+    if (n == -EINTR) continue;
+    if (n <= 0) break;
+    length += static_cast<unsigned long>(n);
+  }
+  close_file(static_cast<int>(fd));
+  buf[length] = '\0';
+  return static_cast<long>(length);
+}
+
+}  // namespace terrace::os

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A mutex of one word on futex: needs no constructor, works before TLS is there and after main has ended, and its state
+// can be reset in a forked child.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace terrace::os {
+
+class Mutex {
+ public:
+  constexpr Mutex() noexcept = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() noexcept {
+    std::uint32_t expected = free_;
+    // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
+    if (state_.compare_exchange_strong(expected, held_, std::memory_order_acquire, std::memory_order_relaxed))
+        [[likely]] {
+      return;
+    }
+    lock_contended();
+  }
+  bool try_lock() noexcept {
+    std::uint32_t expected = free_;
+    return state_.compare_exchange_strong(expected, held_, std::memory_order_acquire,  // [M1]
+                                          std::memory_order_relaxed);
+  }
+  void unlock() noexcept {
+    // [M1] release, pairs with the acquire of the next holder.
+    if (state_.exchange(free_, std::memory_order_release) == contended_) [[unlikely]] wake_one();
+  }
+  /// In a forked child, by the only thread there is: the parent's waiters do not exist here.
+  void reset_after_fork() noexcept { state_.store(free_, std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t free_ = 0, held_ = 1, contended_ = 2;
+
+  void lock_contended() noexcept;
+  void wake_one() noexcept;
+
+  std::atomic<std::uint32_t> state_{free_};
+};
+
+class LockGuard {
+ public:
+  explicit LockGuard(Mutex& mutex) noexcept : mutex_(mutex) { mutex_.lock(); }
+  ~LockGuard() { mutex_.unlock(); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace terrace::os

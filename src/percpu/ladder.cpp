@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "percpu/ladder.h"
+
+#include "base/report.h"
+#include "os/environment.h"
+#include "os/membarrier.h"
+#include "os/mutex.h"
+
+#include <atomic>
+#include <string_view>
+
+namespace terrace::percpu {
+namespace {
+
+constexpr const char* names[] = {"mm_cid", "cpu_id", "getcpu", "thread"};
+
+// Between these two, arm64 kernels lost the abort of a sequence that was preempted and continued on the same cpu.
+constexpr unsigned first_broken_arm64 = 6019000;
+constexpr unsigned last_broken_arm64 = 7000013;
+
+constexpr unsigned char sanitized_build =
+#if defined(TERRACE_SANITIZED)
+    1;
+#else
+    0;
+#endif
+
+bool possible(const Facts& f, Rung r) noexcept {
+  const bool sequences = f.area.owner != os::RseqOwner::none && f.has_barrier && sanitized_build == 0;
+  switch (r) {
+    case Rung::mm_cid: return sequences && f.area.feature_size >= os::rseq_size_with_mm_cid;
+    case Rung::cpu_id: return sequences;
+    case Rung::getcpu: return f.has_cpu_number;
+    case Rung::thread: return true;
+  }
+  return false;
+}
+
+const char* why_not_sequences(const Facts& f) noexcept {
+  if (sanitized_build != 0) return "sanitizers can not see restartable sequences";
+  if (f.area.owner == os::RseqOwner::none) return "the kernel or a sandbox refuses rseq";
+  if (!f.has_barrier) return "membarrier(PRIVATE_EXPEDITED_RSEQ) is missing";
+  return "this arm64 kernel (6.19 to 7.0.13) does not abort sequences reliably";
+}
+
+const char* reason_for(const Facts& f, Rung r) noexcept {
+  switch (r) {
+    case Rung::mm_cid:
+      return f.area.owner == os::RseqOwner::libc ? "rseq area of libc, dense slots from mm_cid"
+                                                 : "rseq area of our own (libc registered none), dense slots from mm_cid";
+    case Rung::cpu_id: return "rseq without mm_cid (Linux before 6.3)";
+    case Rung::getcpu: return why_not_sequences(f);
+    case Rung::thread: return f.has_cpu_number ? why_not_sequences(f) : "neither rseq nor a cpu number is to be had";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* name_of(Rung r) noexcept { return names[static_cast<unsigned>(r)]; }
+
+bool parse_rung(const char* name, Rung& out) noexcept {
+  for (unsigned i = 0; i < 4; ++i) {
+    if (std::string_view(name) == names[i]) {
+      out = static_cast<Rung>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+Facts observe() noexcept {
+  Facts f;
+  f.area = os::find_rseq_area();
+  f.has_barrier = f.area.owner != os::RseqOwner::none && os::register_sequence_barrier();
+  f.has_cpu_number = os::current_cpu() >= 0;
+#if defined(__aarch64__)
+  const unsigned version = os::kernel_version();
+  f.broken_kernel = version >= first_broken_arm64 && version <= last_broken_arm64;
+#endif
+  return f;
+}
+
+Ladder choose(const Facts& f, const Rung* forced) noexcept {
+  Ladder l;
+  Rung r = Rung::mm_cid;
+  while (!possible(f, r) || (has_sequences(r) && f.broken_kernel)) r = static_cast<Rung>(static_cast<unsigned>(r) + 1);
+  l.reason = reason_for(f, r);
+  if (forced != nullptr && !possible(f, *forced)) {
+    warn("TERRACE_RUNG", name_of(*forced), "not possible here, ignored");
+  } else if (forced != nullptr) {
+    r = *forced;
+    l.reason = "forced by TERRACE_RUNG";
+  }
+  l.rung = r;
+  if (has_sequences(r)) {
+    l.area_is_ours = f.area.owner == os::RseqOwner::ours;
+    l.area = {.critical_section = f.area.offset + os::rseq_critical_section,
+              .slot = f.area.offset + (r == Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id)};
+  }
+  return l;
+}
+
+const Ladder& ladder() noexcept {
+  static constinit Ladder decided;
+  static constinit std::atomic<bool> ready{false};
+  static constinit os::Mutex mutex;
+  // [L1] acquire, pairs with the release below: the fields of `decided` are seen.
+  if (!ready.load(std::memory_order_acquire)) {
+    const os::LockGuard guard(mutex);
+    if (!ready.load(std::memory_order_relaxed)) {
+      Rung forced{};
+      const char* const wish = os::environment("TERRACE_RUNG");
+      const bool valid = wish != nullptr && parse_rung(wish, forced);
+      if (wish != nullptr && !valid) warn("TERRACE_RUNG", wish, "none of mm_cid, cpu_id, getcpu, thread; ignored");
+      decided = choose(observe(), valid ? &forced : nullptr);
+      ready.store(true, std::memory_order_release);  // [L1]
+    }
+  }
+  return decided;
+}
+
+}  // namespace terrace::percpu

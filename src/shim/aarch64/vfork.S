@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// As x86_64/vfork.S; clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0). The link register is kept in x9... across the system call only
+// registers survive; the calls before and after it save what they need.
+        .text
+        .globl vfork
+        .type vfork, %function
+        .balign 16
+vfork:
+        stp x29, x30, [sp, #-16]!
+        bl terrace_enter_vfork
+        ldp x29, x30, [sp], #16
+        mov x0, #0x4111                 // CLONE_VM | CLONE_VFORK | SIGCHLD
+        mov x1, #0
+        mov x8, #220                    // SYS_clone
+        svc #0
+        cbz x0, 1f                      // the child
+        stp x30, x0, [sp, #-16]!
+        bl terrace_leave_vfork
+        ldp x30, x0, [sp], #16
+        cmn x0, #4095
+        b.hs 2f
+1:      ret
+2:      neg w0, w0
+        stp x30, x0, [sp, #-16]!
+        bl __errno_location
+        ldp x30, x1, [sp], #16
+        str w1, [x0]
+        mov w0, #-1
+        ret
+        .size vfork, . - vfork
+        .globl __vfork
+        .type __vfork, %function
+        .set __vfork, vfork
+        .section .note.GNU-stack, "", %progbits

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "shim/entry.h"
+
+namespace terrace::shim {
+
+void* out_of_memory() noexcept {
+  errno = ENOMEM;
+  return nullptr;
+}
+
+void* callocate(std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  void* const p = heap::heap.allocate_zeroed(bytes);
+  return p != nullptr ? p : out_of_memory();
+}
+
+void* reallocate(void* p, std::size_t size) noexcept {
+  if (p != nullptr && size == 0) {  // as glibc does
+    heap::free(p);
+    return nullptr;
+  }
+  void* const fresh = heap::heap.reallocate(p, size);
+  return fresh != nullptr ? fresh : out_of_memory();
+}
+
+void* reallocate_array(void* p, std::size_t count, std::size_t size) noexcept {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
+  return reallocate(p, bytes);
+}
+
+void* aligned(std::size_t alignment, std::size_t size) noexcept {
+  if (!is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  void* const p = heap::heap.allocate_aligned(size, alignment);
+  return p != nullptr ? p : out_of_memory();
+}
+
+int posix_aligned(void** out, std::size_t alignment, std::size_t size) noexcept {
+  if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  void* const p = heap::heap.allocate_aligned(size, alignment);
+  if (p == nullptr) return ENOMEM;
+  *out = p;
+  return 0;
+}
+
+}  // namespace terrace::shim

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The life of the process: fork handlers, and the statistics at its end.
+#include "heap/heap.h"
+#include "introspect/statistics.h"
+
+#include <pthread.h>
+
+using terrace::heap::heap;
+
+namespace {
+
+void before_fork() { heap.before_fork(); }
+void in_parent() { heap.after_fork_in_parent(); }
+void in_child() { heap.after_fork_in_child(); }
+
+// As early as constructors go. pthread_atfork runs `before` handlers last first, so what others do in theirs still works.
+__attribute__((constructor(101))) void at_start() { pthread_atfork(before_fork, in_parent, in_child); }
+
+__attribute__((destructor(101))) void at_end() { terrace::introspect::report_at_exit(); }
+
+}  // namespace
+
+extern "C" {
+// Called by vfork.S around the system call, in the parent (which is also where the child runs).
+__attribute__((visibility("hidden"))) void terrace_enter_vfork() { heap.enter_vfork(); }
+__attribute__((visibility("hidden"))) void terrace_leave_vfork() { heap.leave_vfork(); }
+}
