@@ -24,8 +24,9 @@ class LockedCounter {
 /// Event count written by anybody, on slow paths only.
 class SharedCounter {
  public:
-  void add(std::uint64_t n = 1) noexcept {
-    v_.fetch_add(n, std::memory_order_relaxed);  // relaxed: as above
+  /// What it was before.
+  std::uint64_t add(std::uint64_t n = 1) noexcept {
+    return v_.fetch_add(n, std::memory_order_relaxed);  // relaxed: as above
   }
   void sub(std::uint64_t n) noexcept {
     v_.fetch_sub(n, std::memory_order_relaxed);  // relaxed: as above

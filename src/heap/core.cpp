@@ -3,7 +3,6 @@
 
 #include "base/report.h"
 #include "heap/key.h"
-#include "heap/thread_slots.h"
 
 namespace terrace::heap {
 namespace {
@@ -41,7 +40,7 @@ void Core::open(const percpu::Ladder& ladder, Slot* slots, unsigned count, Threa
   threads_ = &threads;
 }
 
-Slot* Core::current() noexcept {
+Slot* Core::current_slow() noexcept {
   switch (rung_) {
     case Rung::mm_cid:
     case Rung::cpu_id: {

@@ -4,12 +4,11 @@
 #pragma once
 
 #include "heap/size_class.h"
+#include "heap/thread_slots.h"
 #include "level/slot.h"
 #include "percpu/ladder.h"
 
 namespace terrace::heap {
-
-class ThreadSlots;
 
 class Core {
  public:
@@ -21,7 +20,13 @@ class Core {
   level::Slot& slot(unsigned i) const noexcept { return slots_[i]; }
   /// Where the calling thread is, chosen once per operation; null: the thread may not use the level (its exit has begun, or it
   /// is a vfork child).
-  level::Slot* current() noexcept;
+  level::Slot* current() noexcept {
+    if (percpu::has_sequences(rung_) && !ThreadSlots::closed()) [[likely]] {
+      const std::int32_t slot = arch::load_slot(area_.slot);
+      if (static_cast<std::uint32_t>(slot) < count_) [[likely]] return &slots_[slot];
+    }
+    return current_slow();
+  }
   /// The number that stands for a slot where blocks have a home.
   std::size_t home_of(const level::Slot& slot) const noexcept;
 
@@ -36,6 +41,7 @@ class Core {
   arch::Words words(std::size_t offset) const noexcept {
     return {.base = reinterpret_cast<std::byte*>(slots_) + offset, .stride = level::slot_size};
   }
+  level::Slot* current_slow() noexcept;
   ChainWord take(level::Slot& chosen, ChainWord& word) noexcept;
 
   percpu::Rung rung_ = percpu::Rung::thread;

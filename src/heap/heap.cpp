@@ -186,7 +186,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
 
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
-  void* const p = heap.allocate(size);
+  void* const p = size < fast_path.size_limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate(size);
   if (p == nullptr) errno = ENOMEM;
   return p;
 }

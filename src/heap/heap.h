@@ -16,11 +16,11 @@ namespace terrace::heap {
 
 /// Chains that were moved, per size class. What the words did in between follows from these and from the counts in the words.
 struct TransferCounters {
-  SharedCounter handed;         // blocks given to the program directly from a refill
+  SharedCounter swapped;        // blocks taken out of a word to free into and put into the one to allocate from
+  SharedCounter into_allocate;  // blocks put there from elsewhere; with the one that goes to the program directly
+  SharedCounter from_allocate;  // blocks taken back out of it as chains
+  SharedCounter from_free;      // blocks taken out of words to free into, to elsewhere
   SharedCounter direct_frees;   // blocks freed past the core level
-  SharedCounter into_allocate;  // blocks put into words to allocate from
-  SharedCounter from_allocate;  // blocks taken back out of them as chains
-  SharedCounter from_free;      // blocks taken out of words to free into
   SharedCounter refills, spills;
   SharedCounter depot_in, depot_out, depot_refills, depot_spills;
   SharedCounter foreign;        // blocks that came from, or went into, another processor's or home's buffer
@@ -39,6 +39,8 @@ class Heap {
   bool ready() noexcept;
 
   void* allocate(std::size_t size) noexcept;
+  /// As allocate(), after the fast path found its word empty.
+  void* allocate_after_miss(SizeClass c) noexcept;
   void* allocate_zeroed(std::size_t size) noexcept;
   void* allocate_aligned(std::size_t size, std::size_t align) noexcept;
   void* reallocate(void* p, std::size_t size) noexcept;
@@ -81,6 +83,7 @@ class Heap {
 
   // transfer.cpp: chains between the levels
   void* allocate_small(SizeClass c) noexcept;
+  void* swap_words(level::Slot& slot, SizeClass c, HomeClass h) noexcept;
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
@@ -92,7 +95,7 @@ class Heap {
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void reclaim_caps() noexcept;
   unsigned processor() const noexcept;
-  void* hand_out(ChainWord w, SizeClass c, ChainWord& rest) noexcept;
+  static void* hand_out(ChainWord w, ChainWord& rest) noexcept;
 
   // maintenance.cpp: decay, draining, trim
   void tick() noexcept;
@@ -118,7 +121,6 @@ class Heap {
   topology::Topology topology_;
   std::ptrdiff_t cpu_id_offset_ = 0;
   TransferCounters transfers_[max_size_classes];
-  std::atomic<std::uint32_t> slow_calls_{0};
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;                 // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;

@@ -10,8 +10,6 @@ namespace {
 
 using level::Slot;
 
-constexpr std::uint32_t calls_between_looks = 32;
-
 std::span<ChainWord> words_of(Slot& slot) noexcept {
   static_assert(offsetof(Slot, free) == sizeof(ChainWord) * level::allocate_words);
   return {slot.allocate, level::allocate_words + level::free_words};
@@ -30,10 +28,8 @@ std::uint64_t fingerprint(Slot& slot) noexcept {
 }  // namespace
 
 void Heap::tick() noexcept {
-  // relaxed: it does not matter who counts which call.
-  if (slow_calls_.fetch_add(1, std::memory_order_relaxed) % calls_between_looks != 0) return;
   const std::uint64_t now = os::coarse_milliseconds();
-  std::uint64_t last = last_tick_.load(std::memory_order_relaxed);
+  std::uint64_t last = last_tick_.load(std::memory_order_relaxed);  // relaxed: only the clock is compared
   if (now - last < options_.decay_ms / 2 + 1) return;
   if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
   if (!maintenance_.try_lock()) return;

@@ -15,13 +15,13 @@ constexpr std::uint32_t in_use = 0x80000000;
 
 constinit ThreadSlots* instance = nullptr;
 constinit thread_local Slot* my_slot = nullptr;
-constinit thread_local bool is_closed = false;
 
 }  // namespace
 
-bool ThreadSlots::closed() noexcept { return is_closed; }
-void ThreadSlots::close() noexcept { is_closed = true; }
-void ThreadSlots::reopen() noexcept { is_closed = false; }
+constinit thread_local bool ThreadSlots::is_closed_ = false;
+
+void ThreadSlots::close() noexcept { is_closed_ = true; }
+void ThreadSlots::reopen() noexcept { is_closed_ = false; }
 
 void ThreadSlots::open(Drain drain) noexcept {
   drain_ = drain;
@@ -41,7 +41,7 @@ Slot* ThreadSlots::add() noexcept {
 
 Slot* ThreadSlots::mine() noexcept {
   if (my_slot != nullptr) return my_slot;
-  if (is_closed) return nullptr;
+  if (is_closed_) return nullptr;
   {
     const os::LockGuard guard(mutex_);
     Slot* slot = all_;
@@ -59,7 +59,7 @@ void ThreadSlots::at_thread_exit(void* p) noexcept {
   auto* const slot = static_cast<Slot*>(p);
   instance->drain_(*slot);
   my_slot = nullptr;
-  is_closed = true;  // what is freed after this goes to the global level
+  is_closed_ = true;  // what is freed after this goes to the global level
   const os::LockGuard guard(instance->mutex_);
   slot->owner &= ~in_use;
 }

@@ -22,7 +22,7 @@ class ThreadSlots {
   level::Slot* mine() noexcept;
 
   /// Whether the calling thread may use no slot at all.
-  static bool closed() noexcept;
+  static bool closed() noexcept { return is_closed_; }
   static void close() noexcept;
   static void reopen() noexcept;
 
@@ -36,6 +36,8 @@ class ThreadSlots {
  private:
   level::Slot* add() noexcept;
   static void at_thread_exit(void* slot) noexcept;
+
+  static constinit thread_local bool is_closed_;
 
   os::Mutex mutex_;  // rank: thread slots
   level::Slot* all_ = nullptr;

@@ -21,6 +21,8 @@ constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is n
 constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
 constexpr unsigned smallest_cap = 2;
+constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
+constexpr std::uint64_t blocks_between_ticks = 4096;   // swapped; a power of two
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -139,27 +141,40 @@ ChainWord Heap::steal_chain(SizeClass c) noexcept {
 }
 
 // The first block, ready for the program; `rest` is what remains.
-void* Heap::hand_out(ChainWord w, SizeClass c, ChainWord& rest) noexcept {
+void* Heap::hand_out(ChainWord w, ChainWord& rest) noexcept {
   auto* const block = chain::first(w);
   if (!chain::intact(w)) report_write_after_free("malloc", block);
   rest = chain::rest(w);
   block[1] = 0;
-  transfers_[index(c)].handed.add();
+  return block;
+}
+
+// The commonest refill: what the slot's threads freed becomes what they allocate. A short chain is left where it is, or a program
+// that takes and frees one block in turn would be here every time. Null: too short, or another thread was faster.
+void* Heap::swap_words(Slot& slot, SizeClass c, HomeClass h) noexcept {
+  const ChainWord freed = peek(slot.free[index(h)]);
+  if (!chain::has_blocks(freed) || chain::count(freed) < max_of(load_cap(slot, h) / 2U, 1U)) return nullptr;
+  const ChainWord w = core_.take_free(slot, h);
+  if (w == chain::empty) return nullptr;
+  mark_recent(slot, h);
+  const unsigned n = chain::count(w);
+  const std::uint64_t before = transfers_[index(c)].swapped.add(n);
+  ChainWord rest = chain::empty;
+  void* const block = hand_out(w, rest);
+  if (rest != chain::empty && !core_.put_allocate(slot, c, rest)) {
+    transfers_[index(c)].from_allocate.add(chain::count(rest));  // not put there after all
+    store_chain(h, rest);
+  }
+  if ((before ^ (before + n)) >= blocks_between_ticks) tick();
   return block;
 }
 
 void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass h = home_class(c, core_.home_of(slot));
+  if (void* const block = swap_words(slot, c, h)) return block;
   TransferCounters& t = transfers_[index(c)];
   const unsigned cap = grow_cap(slot, h);
-  ChainWord w = chain::empty;
-  // A short chain is left where it is, or a program that takes and frees one block in turn would be here every time.
-  const ChainWord freed = peek(slot.free[index(h)]);
-  if (chain::has_blocks(freed) && chain::count(freed) >= max_of(cap / 2, 1U)) {
-    w = core_.take_free(slot, h);
-    t.from_free.add(chain::count(w));
-  }
-  if (w == chain::empty) w = fetch_chain(h);
+  ChainWord w = fetch_chain(h);
   if (w == chain::empty) {
     w = slabs_.cut(h, max_of(cap, smallest_cap));
     follow_frontier();
@@ -170,16 +185,14 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   }
   if (w == chain::empty) w = steal_chain(c);
   if (w == chain::empty) return nullptr;
-  t.refills.add();
+  t.into_allocate.add(chain::count(w));
   ChainWord rest = chain::empty;
-  void* const block = hand_out(w, c, rest);
-  if (rest != chain::empty) {
-    if (core_.put_allocate(slot, c, rest)) {
-      t.into_allocate.add(chain::count(rest));
-    } else {
-      store_chain(h, rest);  // another thread of the slot was faster, or the slot is stopped
-    }
+  void* const block = hand_out(w, rest);
+  if (rest != chain::empty && !core_.put_allocate(slot, c, rest)) {
+    t.from_allocate.add(chain::count(rest));  // another thread of the slot was faster, or the slot is stopped
+    store_chain(h, rest);
   }
+  if (t.refills.add() % calls_between_ticks == 0) tick();
   return block;
 }
 
@@ -190,16 +203,24 @@ void* Heap::allocate_past_core(SizeClass c) noexcept {
   if (w == chain::empty) w = steal_chain(c);
   if (w == chain::empty) return nullptr;
   ChainWord rest = chain::empty;
-  void* const block = hand_out(w, c, rest);
+  void* const block = hand_out(w, rest);
+  transfers_[index(c)].into_allocate.add();
   if (rest != chain::empty) store_chain(h, rest);
   return block;
+}
+
+void* Heap::allocate_after_miss(SizeClass c) noexcept {
+  Slot* const slot = core_.current();
+  if (slot == nullptr) return allocate_past_core(c);
+  // Not empty: another thread of the slot refilled it, or the chain is broken; pop() tells, and reports.
+  if (chain::has_blocks(peek(slot->allocate[index(c)]))) [[unlikely]] return allocate_small(c);
+  return refill(*slot, c);
 }
 
 void* Heap::allocate_small(SizeClass c) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return allocate_past_core(c);
   if (void* const block = core_.pop(*slot, c)) return block;
-  tick();
   return refill(*slot, c);
 }
 
@@ -208,13 +229,13 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   TransferCounters& t = transfers_[index(c)];
   const ChainWord w = core_.take_free(slot, h);
   if (w == chain::empty) return;
-  t.spills.add();
-  t.from_free.add(chain::count(w));
+  if (t.spills.add() % calls_between_ticks == 0) tick();
   const bool at_home = h == home_class(c, core_.home_of(slot));
   if (at_home && core_.put_allocate(slot, c, w)) {
-    t.into_allocate.add(chain::count(w));
+    t.swapped.add(chain::count(w));
     return;
   }
+  t.from_free.add(chain::count(w));
   if (!at_home) t.foreign.add(chain::count(w));
   store_chain(h, w);
 }
@@ -233,7 +254,6 @@ void Heap::free_small(void* p, HomeClass h) noexcept {
     if (r == arch::Sequence::done) return;
     if (r == arch::Sequence::freed_twice) report_double_free("free", p);
     if (attempt == 0) {
-      tick();
       const unsigned before = load_cap(*slot, h);
       if (grow_cap(*slot, h) <= before) spill(*slot, h);
     }

@@ -48,9 +48,9 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
 // The core level: what was moved as chains is counted, the rest follows from what the words hold (see level/slot.h).
 Row core_row(const heap::TransferCounters& t, std::uint64_t in_allocate, std::uint64_t in_free, std::size_t size) noexcept {
   Row r;
-  const std::uint64_t popped = t.into_allocate.read() - t.from_allocate.read() - in_allocate;
-  r.set(Column::allocations, popped + t.handed.read());
-  r.set(Column::frees, t.from_free.read() + in_free + t.direct_frees.read());
+  const std::uint64_t swapped = t.swapped.read();
+  r.set(Column::allocations, swapped + t.into_allocate.read() - t.from_allocate.read() - in_allocate);
+  r.set(Column::frees, swapped + t.from_free.read() + in_free + t.direct_frees.read());
   r.set(Column::refills, t.refills.read());
   r.set(Column::spills, t.spills.read());
   r.set(Column::foreign, t.foreign.read());

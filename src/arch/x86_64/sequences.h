@@ -91,42 +91,52 @@ broken:
   return Sequence::corrupt;
 }
 
+/// Opaque, so that the compiler does not keep the block in another register for the sake of the cold exits.
+TERRACE_INLINE void* block_of_key(std::uint64_t key, std::uint64_t key_base) noexcept {
+  __asm__("" : "+r"(key));
+  return reinterpret_cast<void*>(key - key_base);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot. key = block + key_base, so that an abort
-/// can restore the block's address after the shift.
+/// can restore the block's address after the shift, and so can the caller of a push that was not done: `block` is set again.
+/// `scratch` holds the word, too: the malloc fast path has no register to spare.
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void*& block,
                              std::uint64_t key_base) noexcept {
-  std::uint64_t word, slot, scratch;
+  std::uint64_t slot, scratch;
   auto p = reinterpret_cast<std::uintptr_t>(block);
   const std::uint64_t key = p + key_base;
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
-               "movq %c[off](%[slot],%[cls],8), %[word]\n\t"
-               "cmpb %c[caps](%[slot],%[cls]), %b[word]\n\t"
+               "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t"
+               "cmpb %c[caps](%[slot],%[cls]), %b[scratch]\n\t"
                "jae %l[no_room]\n\t"
                "cmpq %[key], 8(%[p])\n\t"
                "je %l[suspect]\n\t"
                "movq %[key], 8(%[p])\n\t"
-               "movq %[word], (%[p])\n\t"
-               "movzbl %b[word], %k[word]\n\t"
+               "movq %[scratch], (%[p])\n\t"
+               "movzbl %b[scratch], %k[scratch]\n\t"
                "shlq $8, %[p]\n\t"
-               "leaq 1(%[p],%[word]), %[p]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+               "leaq 1(%[p],%[scratch]), %[p]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
                    TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[p]", "%c[off]", "(%[slot],%[cls],8)")
                        TERRACE_MUTANT_NORMAL_END
                TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
                                  "movq %[key], %[p]\n\t"
                                  "subq %[kb], %[p]\n\t"
                                  "movq $0, 8(%[p])\n\t")
-               : [p] "+&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [p] "+&r"(p), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
                  [key] "r"(key), [kb] "r"(key_base), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
                : "cc", "memory"
                : no_room, suspect);
+  TERRACE_SEQ_AFTER;
   return Sequence::done;
 no_room:
   TERRACE_SEQ_AFTER;
+  block = block_of_key(key, key_base);
   return Sequence::full;
 suspect:
   TERRACE_SEQ_AFTER;
+  block = block_of_key(key, key_base);
   return Sequence::freed_twice;
 }
 
