@@ -31,14 +31,12 @@ std::uint64_t random_bits() noexcept {
 
 }  // namespace
 
-bool Window::place_at(std::byte* base) noexcept {
+void Window::place_at(std::byte* base) noexcept {
   base_ = base;
   map_ = reinterpret_cast<std::uint8_t*>(base - map_size);
   records_ = reinterpret_cast<Record*>(base - map_size - records_size);
   map_end_ = reinterpret_cast<std::byte*>(map_);
   records_end_ = reinterpret_cast<std::byte*>(records_);
-  std::uint32_t mapped = 0;
-  return grow(1, mapped) != no_granule;
 }
 
 bool Window::open() noexcept {
@@ -51,8 +49,8 @@ bool Window::open() noexcept {
     void* const probe = os::reserve_at(pointer_to(place), os::page_size());
     if (probe == nullptr) continue;
     os::release(probe, os::page_size());
-    if (place_at(pointer_to(place))) return true;
-    break;  // the place exists, so memory itself is short: a reservation would be worse
+    place_at(pointer_to(place));
+    return true;
   }
 #endif
   reserved_ = true;
@@ -61,10 +59,10 @@ bool Window::open() noexcept {
     const std::size_t bytes = records_size + map_size + (std::size_t{granules} << granule_shift);
     auto* const start = static_cast<std::byte*>(os::reserve(bytes, nullptr));
     if (start == nullptr) continue;
-    limit_ = granules;
     const std::uintptr_t base = round_up(address_of(start) + records_size + map_size, granule_size);
-    limit_ = granules - 1;
-    return place_at(pointer_to(base));
+    limit_ = granules - 1;  // the rounding took up to one
+    place_at(pointer_to(base));
+    return true;
   }
   return false;
 }

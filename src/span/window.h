@@ -46,7 +46,7 @@ class Window {
  private:
   bool extend_metadata(std::uint32_t frontier) noexcept;
   bool map_range(std::byte* from, std::byte* to) noexcept;
-  bool place_at(std::byte* base) noexcept;
+  void place_at(std::byte* base) noexcept;
 
   std::byte* base_ = nullptr;
   std::uint8_t* map_ = nullptr;

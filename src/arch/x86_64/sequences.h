@@ -205,4 +205,59 @@ no_room:
   return Sequence::full;
 }
 
+/// [sequence 1] with a stride known at run time, without class.
+inline Sequence pop_word(const Area& area, Words words, void*& block) noexcept {
+  void* p;
+  std::uint64_t word, next, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "movq (%[slot]), %[word]\n\t"
+               "movq %[word], %[p]\n\t"
+               "shrq $8, %[p]\n\t"
+               "jz %l[nothing]\n\t"
+               "movq (%[p]), %[next]\n\t"
+               "leal 1(%[next]), %k[scratch]\n\t"
+               "cmpb %b[scratch], %b[word]\n\t"
+               "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                   TERRACE_MUTANT_COMMIT("%[next]", "0", "(%[slot])")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base), [stride] "r"(words.stride)
+               : "cc", "memory"
+               : nothing, broken);
+  TERRACE_SEQ_AFTER;
+  block = p;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+broken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::corrupt;
+}
+
+/// [sequence 2] as above, with the caller's cap and without key.
+inline Sequence push_word(const Area& area, Words words, unsigned cap, void* block) noexcept {
+  std::uint64_t word, slot, scratch;
+  const std::uint64_t shifted = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(block)) << 8;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "movq (%[slot]), %[word]\n\t"
+               "cmpb %b[cap], %b[word]\n\t"
+               "jae %l[no_room]\n\t"
+               "movq %[word], (%[p])\n\t"
+               "movzbl %b[word], %k[word]\n\t"
+               "leaq 1(%[shifted],%[word]), %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_MUTANT_COMMIT("%[word]", "0", "(%[slot])")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base), [stride] "r"(words.stride),
+                 [p] "r"(block), [shifted] "r"(shifted), [cap] "r"(cap)
+               : "cc", "memory"
+               : no_room);
+  TERRACE_SEQ_AFTER;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+}
+
 }  // namespace terrace::arch

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "percpu/transaction.h"
+
+#include "os/possible_cpus.h"
+#include "percpu/locked_slots.h"
+
+namespace terrace::percpu {
+namespace {
+
+using arch::Sequence;
+
+/// The calling thread's open transaction on the rungs without sequences.
+struct Open {
+  std::uint64_t number = 0;  // 0: none
+  unsigned slot = 0;
+};
+constinit thread_local Open open_transaction;
+constinit std::atomic<std::uint64_t> last_number{0};
+
+std::uint64_t descriptor() noexcept { return reinterpret_cast<std::uintptr_t>(&terrace_transaction); }
+
+Sequence result_of(int code) noexcept {
+  if (code == 0) return Sequence::done;
+  return code == 1 ? Sequence::invalid : Sequence::mismatch;
+}
+
+int begin_locked() noexcept {
+  open_transaction.slot = choose_locked_slot();
+  LockedSlot& slot = locked_slot(open_transaction.slot);
+  // relaxed: only has to be unique.
+  const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  const SlotLock lock(slot);
+  // A handler in the middle of the holder's commit gets a transaction that is never valid.
+  open_transaction.number = lock.ours() ? number : 0;
+  if (lock.ours()) slot.transaction.store(number, std::memory_order_relaxed);  // relaxed: under the lock
+  return static_cast<int>(open_transaction.slot);
+}
+
+template <class Commit>
+Sequence commit_locked(Commit commit) noexcept {
+  const Open open = open_transaction;
+  if (open.number == 0) return Sequence::invalid;
+  LockedSlot& slot = locked_slot(open.slot);
+  const SlotLock lock(slot);
+  if (!lock.ours() || slot.transaction.load(std::memory_order_relaxed) != open.number) return Sequence::invalid;
+  return commit();
+}
+
+template <class T>
+Sequence store_locked(void* address, T value) noexcept {
+  return commit_locked([=] {
+    __atomic_store_n(static_cast<T*>(address), value, __ATOMIC_RELAXED);  // relaxed: ordered by the lock
+    return Sequence::done;
+  });
+}
+
+template <class T>
+Sequence exchange_locked(void* address, T expected, T value) noexcept {
+  return commit_locked([=] {
+    if (__atomic_load_n(static_cast<T*>(address), __ATOMIC_RELAXED) != expected) return Sequence::mismatch;
+    __atomic_store_n(static_cast<T*>(address), value, __ATOMIC_RELAXED);
+    return Sequence::done;
+  });
+}
+
+/// Runs `body` on the word of a locked slot; also interferes with transactions that are open there.
+template <class Body>
+Sequence on_locked_word(arch::Words words, Body body) noexcept {
+  const unsigned i = choose_locked_slot();
+  LockedSlot& slot = locked_slot(i);
+  const SlotLock lock(slot);
+  if (!lock.ours()) return Sequence::invalid;
+  slot.transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
+  return body(*reinterpret_cast<ChainWord*>(words.base + i * words.stride));
+}
+
+/// The area, with the calling thread registered if that is ours to do; null on the rungs without sequences.
+const arch::Area* area() noexcept {
+  const Ladder& l = ladder();
+  if (!has_sequences(l.rung)) return nullptr;
+  if (l.area_is_ours && arch::load_slot(l.area.slot) < 0) os::register_rseq_for_this_thread();
+  return &l.area;
+}
+
+}  // namespace
+
+unsigned slot_count() noexcept {
+  return has_sequences(ladder().rung) ? os::possible_cpus() : locked_slot_count;
+}
+
+int begin() noexcept {
+  const arch::Area* const a = area();
+  if (a == nullptr) return begin_locked();
+  arch::store_critical_section(a->critical_section, descriptor());
+  return arch::load_slot(a->slot);
+}
+
+bool valid() noexcept {
+  if (const arch::Area* const a = area()) return arch::load_critical_section(a->critical_section) == descriptor();
+  return open_transaction.number != 0 && locked_slot(open_transaction.slot).transaction.load(std::memory_order_relaxed) ==
+                                             open_transaction.number;  // relaxed: the commit looks again, under the lock
+}
+
+void invalidate() noexcept {
+  if (const arch::Area* const a = area()) {
+    arch::store_critical_section(a->critical_section, 0);
+  } else {
+    open_transaction.number = 0;
+  }
+}
+
+Sequence store32(void* address, std::uint32_t value) noexcept {
+  if (const arch::Area* const a = area()) return result_of(terrace_commit_store32(a->critical_section, address, value));
+  return store_locked(address, value);
+}
+
+Sequence store64(void* address, std::uint64_t value) noexcept {
+  if (const arch::Area* const a = area()) return result_of(terrace_commit_store64(a->critical_section, address, value));
+  return store_locked(address, value);
+}
+
+Sequence compare_exchange32(void* address, std::uint32_t expected, std::uint32_t value) noexcept {
+  if (const arch::Area* const a = area()) {
+    return result_of(terrace_commit_cas32(a->critical_section, address, expected, value));
+  }
+  return exchange_locked(address, expected, value);
+}
+
+Sequence compare_exchange64(void* address, std::uint64_t expected, std::uint64_t value) noexcept {
+  if (const arch::Area* const a = area()) {
+    return result_of(terrace_commit_cas64(a->critical_section, address, expected, value));
+  }
+  return exchange_locked(address, expected, value);
+}
+
+Sequence pop(arch::Words words, void*& block) noexcept {
+  if (const arch::Area* const a = area()) return arch::pop_word(*a, words, block);
+  return on_locked_word(words, [&](ChainWord& word) {
+    if (!chain::has_blocks(word)) return Sequence::empty;
+    if (!chain::intact(word)) return Sequence::corrupt;
+    block = chain::first(word);
+    word = chain::rest(word);
+    return Sequence::done;
+  });
+}
+
+Sequence push(arch::Words words, unsigned cap, void* block) noexcept {
+  if (const arch::Area* const a = area()) return arch::push_word(*a, words, cap, block);
+  return on_locked_word(words, [=](ChainWord& word) {
+    if (chain::count(word) >= cap) return Sequence::full;
+    *static_cast<ChainWord*>(block) = word;
+    word = chain::make(block, chain::count(word) + 1);
+    return Sequence::done;
+  });
+}
+
+Sequence take_all(arch::Words words, ChainWord& taken) noexcept {
+  if (const arch::Area* const a = area()) return arch::take_all(*a, words, taken);
+  return on_locked_word(words, [&](ChainWord& word) {
+    if (!chain::has_blocks(word)) return Sequence::empty;
+    taken = word;
+    word = chain::empty;
+    return Sequence::done;
+  });
+}
+
+Sequence put_all(arch::Words words, ChainWord blocks) noexcept {
+  if (const arch::Area* const a = area()) return arch::put_all(*a, words, blocks);
+  return on_locked_word(words, [=](ChainWord& word) {
+    if (word != chain::empty) return Sequence::occupied;
+    word = blocks;
+    return Sequence::done;
+  });
+}
+
+Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept {
+  if (const arch::Area* const a = area()) return arch::bump(*a, words, bytes, start);
+  return on_locked_word(words, [&, bytes](ChainWord& top) {
+    const ChainWord limit = (&top)[1];
+    if (top + bytes < top || top + bytes > limit) return Sequence::full;
+    start = top;
+    top += bytes;
+    return Sequence::done;
+  });
+}
+
+}  // namespace terrace::percpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Critical sections behind include/terrace/cs.h, on every rung.
+//
+// With sequences, the open transaction IS the calling thread's rseq_cs (arch/transaction.h). Without, each slot has an owner: the
+// number of the last transaction that was begun on it. A commit takes the slot's lock, looks whether the owner is still the same
+// and stores. So whoever begins later on the slot interferes with all earlier transactions, exactly as a preemption does.
+#pragma once
+
+#include "arch/chain.h"
+#include "arch/sequences.h"
+#include "percpu/ladder.h"
+
+namespace terrace::percpu {
+
+/// Slots that begin() may return; decided once.
+unsigned slot_count() noexcept;
+
+int begin() noexcept;
+bool valid() noexcept;
+void invalidate() noexcept;
+arch::Sequence store32(void* address, std::uint32_t value) noexcept;
+arch::Sequence store64(void* address, std::uint64_t value) noexcept;
+arch::Sequence compare_exchange32(void* address, std::uint32_t expected, std::uint32_t value) noexcept;
+arch::Sequence compare_exchange64(void* address, std::uint64_t expected, std::uint64_t value) noexcept;
+
+arch::Sequence pop(arch::Words words, void*& block) noexcept;
+arch::Sequence push(arch::Words words, unsigned cap, void* block) noexcept;
+arch::Sequence take_all(arch::Words words, ChainWord& chain) noexcept;
+arch::Sequence put_all(arch::Words words, ChainWord chain) noexcept;
+arch::Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept;
+
+}  // namespace terrace::percpu

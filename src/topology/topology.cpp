@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "topology/topology.h"
+
+#include "base/format.h"
+#include "os/sysfs.h"
+
+#include <string_view>
+
+namespace terrace::topology {
+namespace {
+
+constexpr std::size_t path_size = 512;
+constexpr std::size_t list_size = 8192;  // "0,2,4,..." of some thousand cpus
+constexpr unsigned cache_indices = 8;
+
+using CpuSet = std::array<bool, max_cpus>;
+
+class Reader {
+ public:
+  explicit Reader(const char* root) noexcept : root_(root) {}
+
+  /// The text of root + a + number + b, without the newline; empty when there is none.
+  std::string_view read(std::string_view a, unsigned number, std::string_view b, unsigned second = 0,
+                        std::string_view c = {}) noexcept {
+    char path[path_size];
+    Writer w(path, sizeof path);
+    w.text(root_).text(a).decimal(number).text(b);
+    if (!c.empty()) w.decimal(second).text(c);
+    return read_path(w, path);
+  }
+  std::string_view read(std::string_view a) noexcept {
+    char path[path_size];
+    Writer w(path, sizeof path);
+    w.text(root_).text(a);
+    return read_path(w, path);
+  }
+
+ private:
+  std::string_view read_path(Writer& w, const char* path) noexcept {
+    w.terminate();
+    const long n = os::read_file(path, text_, sizeof text_);
+    std::string_view text(text_, n > 0 ? static_cast<std::size_t>(n) : 0);
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
+    return text;
+  }
+
+  const char* root_;
+  char text_[list_size];
+};
+
+bool parse_number(std::string_view& text, unsigned& out) noexcept {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  std::uint64_t v = 0;
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    v = v * 10 + static_cast<unsigned>(text.front() - '0');
+    if (v > 1U << 20) return false;
+    text.remove_prefix(1);
+  }
+  out = static_cast<unsigned>(v);
+  return true;
+}
+
+// "0-3,8,10-11". False when it is anything else; then `each` may have seen some of it.
+template <class Each>
+bool parse_list(std::string_view text, Each each) noexcept {
+  if (text.empty()) return false;
+  for (;;) {
+    unsigned first = 0, last = 0;
+    if (!parse_number(text, first)) return false;
+    last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      if (!parse_number(text, last) || last < first) return false;
+    }
+    for (unsigned cpu = first; cpu <= last; ++cpu) each(cpu);
+    if (text.empty()) return true;
+    if (!text.starts_with(',')) return false;
+    text.remove_prefix(1);
+  }
+}
+
+constexpr std::string_view cpu_prefix = "/devices/system/cpu/cpu";
+
+// The list of cpus that share the last-level cache of `cpu`: the highest level that holds data.
+std::string_view llc_list(Reader& reader, unsigned cpu) noexcept {
+  unsigned best_level = 0, best_index = 0;
+  for (unsigned i = 0; i < cache_indices; ++i) {
+    unsigned level = 0;
+    std::string_view text = reader.read(cpu_prefix, cpu, "/cache/index", i, "/level");
+    if (!parse_number(text, level) || level <= best_level) continue;
+    if (reader.read(cpu_prefix, cpu, "/cache/index", i, "/type") == "Instruction") continue;
+    best_level = level;
+    best_index = i;
+  }
+  if (best_level < 2) {  // no cache is described, or only private ones of level 1: the package is the best guess
+    return reader.read(cpu_prefix, cpu, "/topology/package_cpus_list");
+  }
+  return reader.read(cpu_prefix, cpu, "/cache/index", best_index, "/shared_cpu_list");
+}
+
+// The commonest machine has one LLC; then one list says it all and the tables stay untouched.
+bool covers_all(std::string_view list, unsigned cpu_count) noexcept {
+  unsigned covered = 0;
+  const bool valid = parse_list(list, [&](unsigned) { ++covered; });
+  return valid && covered >= cpu_count;
+}
+
+void read_llcs(Reader& reader, Topology& out) noexcept {
+  if (covers_all(llc_list(reader, 0), out.cpu_count)) return;
+  CpuSet known{};
+  unsigned count = 0;
+  for (unsigned cpu = 0; cpu < out.cpu_count; ++cpu) {
+    if (known[cpu]) continue;
+    bool any = false;
+    const auto id = static_cast<std::uint8_t>(count % max_llcs);
+    parse_list(llc_list(reader, cpu), [&](unsigned member) {
+      if (member >= max_cpus) return;
+      known[member] = true;
+      out.llc[member] = id;
+      any = true;
+    });
+    if (any) ++count;  // an offline cpu describes nothing: it stays with LLC 0 until it is known better
+  }
+  out.llc_count = count == 0 ? 1 : (count < max_llcs ? count : max_llcs);
+}
+
+void read_nodes(Reader& reader, Topology& out) noexcept {
+  unsigned count = 0;
+  char online[list_size];
+  const std::string_view nodes = reader.read("/devices/system/node/online");
+  if (nodes.empty() || nodes == "0") return;
+  Writer copy(online, sizeof online);
+  copy.text(nodes);
+  parse_list(copy.written(), [&](unsigned node) {
+    parse_list(reader.read("/devices/system/node/node", node, "/cpulist"), [&](unsigned cpu) {
+      if (cpu < max_cpus) out.node[cpu] = static_cast<std::uint8_t>(count % 256);
+    });
+    ++count;
+  });
+  out.node_count = count == 0 ? 1 : count;
+}
+
+}  // namespace
+
+void read(Topology& out, const char* sysfs_root) noexcept {
+  out.cpu_count = out.llc_count = out.node_count = 1;
+  Reader reader(sysfs_root);
+  unsigned highest = 0;
+  parse_list(reader.read("/devices/system/cpu/possible"), [&](unsigned cpu) { highest = cpu > highest ? cpu : highest; });
+  out.cpu_count = (highest < max_cpus ? highest : max_cpus - 1) + 1;
+  if (out.cpu_count == 1) return;
+  read_llcs(reader, out);
+  if (out.llc_count > 1) read_nodes(reader, out);
+}
+
+}  // namespace terrace::topology
