@@ -12,9 +12,9 @@ target_compile_options(terrace_flags INTERFACE
   # The allocator implements malloc: the compiler may not assume anything about its own calls to it.
   -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
 target_compile_definitions(terrace_flags INTERFACE
-  TERRACE_VERSION="${PROJECT_VERSION}" $<$<BOOL:${TERRACE_INJECT}>:TERRACE_INJECT=1>
-  $<$<BOOL:${TERRACE_SANITIZE}>:TERRACE_SANITIZED=1>)
+  TERRACE_VERSION="${PROJECT_VERSION}" $<$<BOOL:${TERRACE_INJECT}>:TERRACE_INJECT=1>)
 if(TERRACE_SANITIZE)
+  target_compile_definitions(terrace_flags INTERFACE TERRACE_SANITIZED=1)
   add_compile_options(-fsanitize=${TERRACE_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${TERRACE_SANITIZE})
 endif()

@@ -33,20 +33,14 @@ void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept 
   if (found.first == span::no_granule) return nullptr;
   std::byte* const start = spans_->window().address(found.first);
   if (slack != 0) offset = round_up(address_of(start), align) - address_of(start);
-  Record& r = spans_->window().record(found.first);
-  r.start = 0;
+  const span::Window& window = spans_->window();
+  const span::GranuleIndex block_granule = window.index_of(start + offset);
+  Record& r = window.record(found.first);
+  r.home_class = 0;
+  r.start = static_cast<std::uint32_t>(offset % granule_size);
+  r.scan = block_granule - found.first;
   r.when = size;
-  // A block that begins behind the first granule is found through the record of its own granule.
-  Record& own = spans_->window().record(spans_->window().index_of(start + offset));
-  own.start = static_cast<std::uint32_t>(offset % granule_size);
-  own.first = found.first;
-  own.home_class = 0;
-  if (&own != &r) {
-    own.state = State::large;
-    own.granules = r.granules - spans_->window().index_of(start + offset) + found.first;
-    own.when = size;
-    r.state = State::interior;
-  }
+  if (slack != 0) spans_->set_first(block_granule, found.first);
   zero = found.zero;
   counters_.allocated.add();
   counters_.live_bytes.add(size);
@@ -54,9 +48,11 @@ void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept 
 }
 
 bool Large::is_block(const void* p) const noexcept {
-  if (!spans_->window().contains(p)) return false;
+  const span::Window& window = spans_->window();
+  if (!window.contains(p)) return false;
+  const span::GranuleIndex i = window.index_of(p);
   const Record& r = record_of(p);
-  return r.state == State::large && address_of(p) % granule_size == r.start;
+  return r.state == State::large && r.first + r.scan == i && address_of(p) % granule_size == r.start;
 }
 
 std::size_t Large::usable_size(const void* p) const noexcept {
@@ -65,23 +61,20 @@ std::size_t Large::usable_size(const void* p) const noexcept {
 }
 
 void Large::free(void* p) noexcept {
-  Record& r = record_of(p);
+  const Record& r = record_of(p);
   counters_.freed.add();
   counters_.live_bytes.sub(r.when);
-  const span::GranuleIndex first = r.first;
-  r.state = State::interior;
-  spans_->window().record(first).state = State::large;
-  spans_->give(first);
+  spans_->give(r.first);
 }
 
 bool Large::resize(void* p, std::size_t size) noexcept {
   if (size > largest_request) return false;
   Record& r = record_of(p);
-  const std::uint32_t want = granules_for(r.start + size);
+  const std::uint32_t want = r.scan + granules_for(r.start + size);
   if (want > r.granules) {
-    if (r.first != spans_->window().index_of(p) || !spans_->extend(r.first, want)) return false;
+    if (!spans_->extend(r.first, want)) return false;
     counters_.grown_in_place.add();
-  } else if (want < r.granules && r.first == spans_->window().index_of(p)) {
+  } else if (want < r.granules) {
     spans_->shorten(r.first, want);
   }
   counters_.live_bytes.add(size - r.when);  // modulo 2^64: also when it shrinks
@@ -92,7 +85,7 @@ bool Large::resize(void* p, std::size_t size) noexcept {
 void* Large::move(void* p, std::size_t size) noexcept {
   const Record& old = record_of(p);
   const std::size_t bytes = round_up(old.start + old.when, os::page_size());
-  if (bytes < worth_moving_pages || old.first != spans_->window().index_of(p) || size > largest_request) return nullptr;
+  if (bytes < worth_moving_pages || old.scan != 0 || size > largest_request) return nullptr;
   const std::uint32_t offset = old.start;
   const std::size_t old_size = old.when;
   const span::Spans::Span found = spans_->take(granules_for(offset + size), State::large);
@@ -101,6 +94,7 @@ void* Large::move(void* p, std::size_t size) noexcept {
   std::byte* const from = static_cast<std::byte*>(p) - offset;
   Record& r = spans_->window().record(found.first);
   r.start = offset;
+  r.scan = 0;
   r.home_class = 0;
   r.when = size;
   if (!os::move_pages(from, to, bytes)) {

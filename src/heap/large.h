@@ -34,8 +34,11 @@ class Large {
   const LargeCounters& counters() const noexcept { return counters_; }
 
  private:
+  /// The record of the span that p points into, if that is where a block may start; else of no large span.
   span::Record& record_of(const void* p) const noexcept {
-    return spans_->window().record(spans_->window().index_of(p));
+    const span::Window& window = spans_->window();
+    span::Record& own = window.record(window.index_of(p));
+    return own.state == span::State::interior ? window.record(own.first) : own;
   }
   static std::uint32_t granules_for(std::size_t bytes) noexcept;
 

@@ -44,7 +44,6 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
     r.free_map[w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
   }
   for (std::uint32_t g = 0; g < s.granules; ++g) {
-    window.record(found.first + g).first = found.first;
     // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
     __atomic_store_n(&window.class_byte(found.first + g), r.home_class, __ATOMIC_RELEASE);
   }

@@ -108,6 +108,9 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   r.first = first;
   if (granules > 1) record(first + granules - 1).state = State::interior;
   record(first + granules - 1).first = first;
+  if (state == State::slab) {
+    for (std::uint32_t g = 1; g < granules; ++g) record(first + g).first = first;
+  }
   taken_bytes_.add(bytes_of(granules));
   counters_.taken.add();
   return {.first = first, .zero = was == State::clean};
@@ -165,6 +168,12 @@ void Spans::shorten(GranuleIndex first, std::uint32_t granules) noexcept {
   taken_bytes_.add(std::uint64_t{0} - bytes_of(have - granules));
   insert_free(first + granules, State::dirty, have - granules, now);
   bound_dirty(have - granules);
+}
+
+void Spans::set_first(GranuleIndex i, GranuleIndex first) noexcept {
+  const os::LockGuard guard(mutex_);
+  record(i).first = first;
+  if (i != first) record(i).state = State::interior;
 }
 
 void Spans::purge_span(GranuleIndex first) noexcept {

@@ -32,6 +32,9 @@ class Spans {
   /// Shortens a span in place.
   void shorten(GranuleIndex first, std::uint32_t granules) noexcept;
 
+  /// Makes granule i of a taken span find its first one.
+  void set_first(GranuleIndex i, GranuleIndex first) noexcept;
+
   /// Gives back what has been dirty for longer than the decay time; called now and then by slow paths.
   void decay(std::uint64_t now) noexcept;
   /// Gives back all dirty memory. Bytes purged.

@@ -11,17 +11,17 @@ namespace {
 
 // Below the program break (0x55..) and the mapping area (0x7f..) of x86-64 and aarch64: nobody is put there unasked. Twice an
 // address of the window, which is what the keys of free blocks look like (heap/fast_path.h), points to nothing either.
-constexpr std::uintptr_t lowest_place = std::uintptr_t{0x10} << 40;
-constexpr std::uintptr_t place_step = std::uintptr_t{1} << 32;
-constexpr unsigned places = 1536;  // up to 0x16.., so that the last window ends below 0x18..
-constexpr int place_attempts = 4;
+[[maybe_unused]] constexpr std::uintptr_t lowest_place = std::uintptr_t{0x10} << 40;
+[[maybe_unused]] constexpr std::uintptr_t place_step = std::uintptr_t{1} << 32;
+[[maybe_unused]] constexpr unsigned places = 1536;  // up to 0x16.., so that the last window ends below 0x18..
+[[maybe_unused]] constexpr int place_attempts = 4;
 
 constexpr std::uint32_t smallest_reservation = 256;               // granules: 16 MiB
 constexpr std::uint32_t min_step = 16, max_step = 1024;           // granules: 1 MiB, 64 MiB
 constexpr std::uint32_t obstacle_skip = 1U << 14;                 // granules: 1 GiB
 constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
-std::uint64_t random_bits() noexcept {
+[[maybe_unused]] std::uint64_t random_bits() noexcept {
   const unsigned long address = os::auxiliary_value(AT_RANDOM);
   if (address == 0) return 0;
   std::uint64_t bits;
@@ -39,9 +39,11 @@ void Window::place_at(std::byte* base) noexcept {
   records_end_ = reinterpret_cast<std::byte*>(records_);
 }
 
-bool Window::open() noexcept {
-  std::uint64_t random = random_bits();
+bool Window::open() noexcept { return open_anywhere() || open_reserved(); }
+
+bool Window::open_anywhere() noexcept {
 #if !defined(TERRACE_SANITIZED)  // sanitizers tolerate mappings only where the kernel puts them
+  std::uint64_t random = random_bits();
   limit_ = max_granules;
   for (int i = 0; i < place_attempts; ++i, random = random * 0x5851f42d4c957f2dU + 1) {
     const std::uintptr_t place = lowest_place + (random >> 52) % places * place_step;
@@ -53,6 +55,10 @@ bool Window::open() noexcept {
     return true;
   }
 #endif
+  return false;
+}
+
+bool Window::open_reserved() noexcept {
   reserved_ = true;
   for (std::uint32_t granules = max_granules; granules >= smallest_reservation; granules /= 2) {
     // The two arrays keep their distance from base, so that offsets are constants; their used ends are at their starts.

@@ -44,6 +44,8 @@ class Window {
   static constexpr std::size_t map_size = max_granules;
 
  private:
+  bool open_anywhere() noexcept;
+  bool open_reserved() noexcept;
   bool extend_metadata(std::uint32_t frontier) noexcept;
   bool map_range(std::byte* from, std::byte* to) noexcept;
   void place_at(std::byte* base) noexcept;
