@@ -19,6 +19,10 @@
  * handler or in a function that is called, a typed sequence below, and any use of malloc read as interference. Only stores by these
  * functions are conditional; a plain store in a transaction happens whatever follows.
  *
+ * A transaction that is begun inside another one takes its place. Whoever may run in the middle of somebody else's (a signal handler,
+ * a callback) must therefore close its own, by terrace_cs_end() or terrace_cs_invalidate(), before it returns; then the outer one
+ * reads as invalid, whatever happened.
+ *
  * There is nothing to initialise. Without restartable sequences (old kernels, sandboxes, valgrind) the same functions work by a
  * short lock per slot; terrace_rung() in stats.h tells. Data is indexed by slot, 0 <= slot < terrace_cs_slots(); give each slot's
  * data cache lines of its own.

@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least
 constexpr std::size_t smallest_odd = 512;
-constexpr std::size_t max_load_probe = 250;  // nodes of the ring that the tables are tuned for
+constexpr std::size_t max_load_probe = 250;  // nodes of the ring that the tables are tuned for: 3.9 a set,
+constexpr std::uint32_t good_load = 6;       // so this leaves two of eight ways to the rest of the program
 
 constexpr bool crowds(std::size_t size) {  // an even number of whole lines reaches half of the sets at most
   return size % cache_line == 0 && size / cache_line % 2 == 0;
@@ -36,7 +37,7 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
   s.colours = static_cast<std::uint16_t>(min_of<std::size_t>(slack / cache_line + 1, CacheShape::l1_sets));
   Shape best = s;
   std::uint32_t best_load = worst_load(s);
-  for (std::uint16_t step = 1; step < s.colours && best_load > max_load_probe / CacheShape::l1_sets + 1; ++step) {
+  for (std::uint16_t step = 1; step < s.colours && best_load > good_load; ++step) {
     s.colour_step = step;
     const std::uint32_t load = worst_load(s);
     if (load < best_load) {
@@ -47,22 +48,51 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
   s = best;
 }
 
-constexpr Shape make_shape(SizeClass c, Placement placement) {
+constexpr std::uint16_t granules_for(std::size_t stride) {
+  return static_cast<std::uint16_t>((blocks_wanted * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
+}
+
+// Without spacers the whole slab is one group.
+constexpr Shape without_spacers(std::size_t stride) {
   Shape s;
-  const std::size_t size = class_size(c);
-  std::size_t stride = size;
-  std::size_t per_group = 0;
-  const bool aware = placement != Placement::none && !is_aligned_class(c);
-  if (aware && placement == Placement::odd && size >= smallest_odd) {
-    stride = (round_up(size, cache_line) / cache_line | 1) * cache_line;
-  } else if (aware && crowds(size)) {
-    per_group = max_of<std::size_t>(1, CacheShape::set_span / size);
-  }
   s.stride = static_cast<std::uint32_t>(stride);
-  s.granules = static_cast<std::uint16_t>((blocks_wanted * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
-  // Without spacers the whole slab is one group.
-  s.per_group = per_group != 0 ? static_cast<std::uint32_t>(per_group) : ~std::uint32_t{0};
-  s.group_bytes = per_group != 0 ? static_cast<std::uint32_t>(per_group * stride + cache_line) : ~std::uint32_t{0};
+  s.granules = granules_for(stride);
+  s.per_group = s.group_bytes = ~std::uint32_t{0};
+  return s;
+}
+
+constexpr Shape with_spacers(std::size_t stride, std::size_t per_group, unsigned scale) {
+  Shape s = without_spacers(stride);
+  s.granules = static_cast<std::uint16_t>(s.granules * scale);
+  s.per_group = static_cast<std::uint32_t>(per_group);
+  s.group_bytes = static_cast<std::uint32_t>(per_group * stride + cache_line);
+  choose_colours(s, fill(s));
+  return s;
+}
+
+// A spacer every 4 KiB or so; how often exactly, and in how long a slab, is whatever spreads the probe best.
+constexpr Shape punctuate(std::size_t stride) {
+  const std::size_t usual = max_of<std::size_t>(1, CacheShape::set_span / stride);
+  Shape best = with_spacers(stride, usual, 1);
+  std::uint32_t best_load = worst_load(best);
+  for (unsigned scale = 1; scale <= 4; scale *= 2) {
+    for (std::size_t per_group = usual; per_group > usual / 2 && best_load > good_load; --per_group) {
+      const Shape s = with_spacers(stride, per_group, scale);
+      if (worst_load(s) < best_load) {
+        best = s;
+        best_load = worst_load(s);
+      }
+    }
+  }
+  return best;
+}
+
+constexpr Shape make_shape(SizeClass c, Placement placement) {
+  const std::size_t size = class_size(c);
+  const bool aware = placement != Placement::none && !is_aligned_class(c);
+  if (aware && crowds(size) && (placement != Placement::odd || size < smallest_odd)) return punctuate(size);
+  const bool odd = aware && placement == Placement::odd && size >= smallest_odd;
+  Shape s = without_spacers(odd ? (round_up(size, cache_line) / cache_line | 1) * cache_line : size);
   const std::uint32_t slack = fill(s);
   if (aware) choose_colours(s, slack);
   return s;

@@ -19,7 +19,8 @@
 namespace terrace::os {
 namespace {
 
-constexpr int reserve_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+// Without MAP_NORESERVE: what is committed later is accounted, so a request beyond all memory fails instead of being killed.
+constexpr int reserve_flags = MAP_PRIVATE | MAP_ANONYMOUS;
 
 void* mmap_or_null(void* hint, std::size_t bytes, int protection, int flags) noexcept {
   const long r = arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(hint)),

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "level/budget.h"
+#include "level/depot.h"
+
+#include <gtest/gtest.h>
+#include <memory>
+
+namespace terrace::level {
+namespace {
+
+ChainWord fake(unsigned n) { return chain::make(reinterpret_cast<void*>(0x1000UL * n), n); }
+
+class DepotsTest : public testing::Test {
+ protected:
+  void SetUp() override { depots_.open(storage_.get(), 3); }
+  std::unique_ptr<Depot[]> storage_ = std::make_unique<Depot[]>(3);
+  Depots depots_;
+};
+
+TEST_F(DepotsTest, gives_back_the_newest_chain_first) {
+  EXPECT_TRUE(depots_.put(0, 7, fake(1)));
+  EXPECT_TRUE(depots_.put(0, 7, fake(2)));
+  bool foreign = true;
+  EXPECT_EQ(depots_.take(0, 7, foreign), fake(2));
+  EXPECT_FALSE(foreign);
+  EXPECT_EQ(depots_.stack(0, 7).blocks(), 1U);
+  EXPECT_EQ(depots_.take(0, 7, foreign), fake(1));
+  EXPECT_EQ(depots_.take(0, 7, foreign), chain::empty);
+}
+
+TEST_F(DepotsTest, asks_the_other_processors_starting_at_its_own) {
+  EXPECT_TRUE(depots_.put(0, 7, fake(1)));
+  EXPECT_TRUE(depots_.put(2, 7, fake(2)));
+  bool foreign = false;
+  EXPECT_EQ(depots_.take(1, 7, foreign), fake(2)) << "processor 2 comes after 1";
+  EXPECT_TRUE(foreign);
+  EXPECT_EQ(depots_.take(1, 7, foreign), fake(1));
+  EXPECT_TRUE(foreign);
+}
+
+TEST_F(DepotsTest, is_bounded_and_a_refused_chain_stays_the_callers) {
+  for (unsigned i = 0; i < chains_per_key; ++i) EXPECT_TRUE(depots_.put(0, 1, fake(i + 1)));
+  EXPECT_FALSE(depots_.put(0, 1, fake(99)));
+  EXPECT_EQ(depots_.stack(0, 1).pop_oldest(), fake(1));
+  EXPECT_TRUE(depots_.put(0, 1, fake(99)));
+}
+
+TEST(Budget, grants_up_to_its_limit) {
+  Budget b;
+  b.set_limit(100);
+  EXPECT_TRUE(b.reserve(60));
+  EXPECT_FALSE(b.reserve(41));
+  EXPECT_TRUE(b.reserve(40));
+  b.release(60);
+  EXPECT_EQ(b.granted(), 40U);
+  b.reserve_anyway(100);
+  EXPECT_EQ(b.granted(), 140U);
+  EXPECT_FALSE(b.reserve(1));
+}
+
+}  // namespace
+}  // namespace terrace::level
