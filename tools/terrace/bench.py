@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace bench`: finds the drivers (bench/*/NAME.py with a main(argv)), lists them, runs one."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+
+from terrace import build
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+
+
+def _has_main(tree: ast.Module) -> bool:
+    return any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body)
+
+
+def find_drivers(checkout: Checkout) -> dict[str, tuple[Path, str]]:
+    """Name -> path and first line of the description, without running any of them."""
+    drivers: dict[str, tuple[Path, str]] = {}
+    for path in sorted(checkout.root.glob("bench/*/*.py")):
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+        except SyntaxError:
+            continue
+        if _has_main(tree):
+            text = (ast.get_docstring(tree) or "").strip()
+            drivers.setdefault(path.stem, (path, text.partition("\n")[0]))
+    return drivers
+
+
+def list_drivers(checkout: Checkout) -> int:
+    """One line each."""
+    drivers = find_drivers(checkout)
+    for name, (path, description) in drivers.items():
+        print(f"{name:<20} {description}  ({path.relative_to(checkout.root).parent})")
+    if not drivers:
+        print("there are no benchmark drivers (bench/*/NAME.py)")
+    return 0
+
+
+def prepare_programs(checkout: Checkout) -> None:
+    """The library and the benchmark programs of the release preset, without the tests."""
+    with checkout.locked():
+        build.configure(checkout, "release", {"TERRACE_BENCH": "ON"})
+        folders = sorted(p.parent for p in checkout.root.glob("bench/*/CMakeLists.txt"))
+        targets = tuple(f"{folder.relative_to(checkout.root)}/all" for folder in folders)
+        build.compile_targets(checkout, "release", ("terrace_shared", *targets))
+
+
+def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
+    """Loads the driver with its own directory on the module path and calls its main()."""
+    drivers = find_drivers(checkout)
+    if name not in drivers:
+        raise TerraceError(f"there is no benchmark {name}; there are: " + " ".join(drivers))
+    prepare_programs(checkout)
+    path = drivers[name][0]
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return int(module.main(arguments) or 0)

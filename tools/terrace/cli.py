@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The command line. argparse: `run` must start fast, and at first there is only Python itself."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+from pathlib import Path
+
+from terrace import __version__, messages
+from terrace.checkout import Checkout, chosen_library, find_checkout
+from terrace.errors import TerraceError
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a program on Terrace and show what each level did",
+        usage="terrace run [--stats | --json FILE | --quiet] -- PROGRAM [ARGUMENT ...]",
+        description="Runs PROGRAM with Terrace preloaded. Input, output, signals and exit status "
+        "are the program's; a table of what each level did follows on stderr.",
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--stats", action="store_true", help="also a table by size class and what the columns mean"
+    )
+    output.add_argument("--json", metavar="FILE", help="write the statistics to FILE instead")
+    output.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
+
+
+def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "test",
+        help="build the checkout and run its tests",
+        description="Builds presets and runs their tests. "
+        "The last line is 'N passed, N failed, N skipped'.",
+    )
+    parser.add_argument(
+        "--preset", action="append", metavar="NAME", help="only this preset (may be given again)"
+    )
+    parser.add_argument("--quick", action="store_true", help="only the preset dev")
+    parser.add_argument("--filter", metavar="REGEX", help="only tests whose name matches")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="terrace", description="Memory allocation by levels: thread, core, processor, global."
+    )
+    parser.add_argument("--version", action="version", version=f"terrace {__version__}")
+    commands = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
+    _add_run(commands)
+    doctor = commands.add_parser(
+        "doctor", help="say which rung of the fallback ladder is in use here, and why"
+    )
+    doctor.add_argument("--json", action="store_true", help="for programs to read")
+    _add_test(commands)
+    bench = commands.add_parser("bench", help="list the benchmarks, or run one")
+    bench.add_argument("name", nargs="?", help="which one; without a name they are listed")
+    bench.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what the benchmark itself understands"
+    )
+    return parser
+
+
+def find_library(checkout: Checkout | None) -> Path:
+    """$TERRACE_LIBRARY, else the checkout's (built if need be), else the installed one."""
+    chosen = chosen_library()
+    if checkout is None:
+        from terrace.library import installed_library
+
+        return chosen or installed_library()
+    from terrace import venv
+    from terrace.build import build_library, is_up_to_date
+
+    # Any Python that has rich will do, but the checkout's own one is kept up to its requirements.
+    if venv.is_running_in(checkout):
+        ready = venv.has_extra(checkout, "run")
+    else:
+        ready = importlib.util.find_spec("rich") is not None
+    if ready and chosen:
+        return chosen
+    if ready and is_up_to_date(checkout):
+        return checkout.library
+    from terrace.prepare import prepare
+
+    prepare(checkout)
+    return chosen or build_library(checkout)
+
+
+def _need_checkout(checkout: Checkout | None, subcommand: str) -> Checkout:
+    if checkout is None:
+        raise TerraceError(
+            f"`{subcommand}` needs a checkout of the sources: run ./terrace {subcommand} there"
+        )
+    return checkout
+
+
+def _run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace.run import RunOptions, run_program
+
+    wanted = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not wanted:
+        raise TerraceError(
+            "run: no program given; usage: terrace run [OPTIONS] -- PROGRAM [ARGUMENT ...]", 2
+        )
+    messages.quiet = options.quiet
+    library = find_library(checkout)
+    return run_program(str(library), RunOptions(wanted, options.stats, options.json, options.quiet))
+
+
+def _doctor(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    library = find_library(checkout)
+    from terrace.doctor import doctor
+
+    return doctor(library, as_json=options.json)
+
+
+def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace.prepare import prepare
+    from terrace.testing import PRESETS, QUICK_PRESETS, run_tests
+
+    checkout = _need_checkout(checkout, "test")
+    unknown = sorted(set(options.preset or ()) - set(PRESETS))
+    if unknown:
+        raise TerraceError(
+            f"there is no preset {' '.join(unknown)}; there are: {' '.join(PRESETS)}", 2
+        )
+    prepare(checkout, ("test",), ("test",))
+    presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
+    return run_tests(checkout, presets, options.filter)
+
+
+def _bench(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace import bench
+    from terrace.prepare import prepare
+
+    checkout = _need_checkout(checkout, "bench")
+    if options.name is None:
+        return bench.list_drivers(checkout)
+    prepare(checkout, ("bench",), ("bench",))
+    return bench.run_driver(checkout, options.name, options.arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
+    options = make_parser().parse_args(arguments)
+    subcommand = {"run": _run, "doctor": _doctor, "test": _test, "bench": _bench}[
+        options.subcommand
+    ]
+    try:
+        return subcommand(options, find_checkout())
+    except TerraceError as error:
+        messages.say(str(error), always=True)
+        return error.status
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace doctor`: which rung of the fallback ladder is in use, why, and what else matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from terrace import facts, stats
+from terrace.messages import count
+from terrace.report import human_bytes
+from terrace.run import make_directory, preload_environment, remove_directory
+
+RUNGS = ("mm_cid", "cpu_id", "getcpu", "thread")
+
+_PROBE_SECONDS = 20
+_MM_CID_END = 28  # bytes of the rseq area that must be registered for mm_cid to be in it
+
+Facts = dict[str, Any]
+
+
+def probe(library: str, rung: str | None) -> dict[str, Any]:
+    """Runs a tiny program under the library, with a rung forced or not, and reads its report."""
+    directory = make_directory()
+    try:
+        environment = preload_environment(library, f"{directory}/%p")
+        environment.pop(b"TERRACE_STATS", None)
+        if rung is not None:
+            environment[b"TERRACE_RUNG"] = rung.encode()
+        program = shutil.which("true") or "/bin/true"
+        done = subprocess.run(
+            [program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+        found = stats.load_directory(directory).processes
+    except subprocess.TimeoutExpired:
+        return {"works": False, "message": f"no answer within {_PROBE_SECONDS} s"}
+    finally:
+        remove_directory(directory)
+    message = done.stderr.strip()
+    if done.returncode != 0 or not found:
+        return {
+            "works": False,
+            "message": message or f"exit status {done.returncode}, no statistics",
+        }
+    answer = found[0]
+    return {
+        "works": rung in (None, answer["rung"]),
+        "rung": answer["rung"],
+        "reason": answer["rung_reason"],
+        "slots": answer["slots"],
+        "placement": answer["placement"],
+        "version": answer["version"],
+        "message": message,
+    }
+
+
+def _rung_advice(machine: Facts, default: dict[str, Any]) -> list[str]:
+    rung = default.get("rung")
+    rseq = machine["rseq"]
+    if os.environ.get("TERRACE_RUNG"):
+        return ["TERRACE_RUNG is set: without it the best rung that works is chosen."]
+    if rseq["switched_off"]:
+        return [
+            "GLIBC_TUNABLES switches glibc's rseq off (glibc.pthread.rseq=0): "
+            "Terrace has to register an area of its own."
+        ]
+    if rung == "cpu_id":
+        # A glibc that registers 20 bytes still gets mm_cid where the kernel's area is larger.
+        if rseq["kernel_feature_size"] >= _MM_CID_END:
+            return []
+        return [
+            "Linux 6.3 or newer numbers slots densely (mm_cid): "
+            "less memory in a small container on a big machine."
+        ]
+    if rung in ("getcpu", "thread"):
+        advice = [
+            "No restartable sequences: every allocation takes a lock or stays with its thread, "
+            "which is slower."
+        ]
+        if not rseq["kernel_feature_size"] and not rseq["libc_size"]:
+            advice.append(
+                "A sandbox (seccomp, gVisor), an emulator or a kernel before 4.18 refuses rseq(2)."
+            )
+        return advice
+    return []
+
+
+def _memory_advice(machine: Facts) -> list[str]:
+    advice = []
+    if machine["limits"]["address_space"] is not None:
+        advice.append("RLIMIT_AS is set: Terrace reserves less address space at a time.")
+    if machine["limits"]["data"] is not None:
+        advice.append(
+            "RLIMIT_DATA is set and counts private mappings: allocations fail when it is reached."
+        )
+    if machine["overcommit"] == "2":
+        advice.append("overcommit_memory is 2: Terrace reserves less address space at a time.")
+    if machine["transparent_huge_pages"] == "always":
+        advice.append(
+            "Transparent huge pages are always on: resident memory looks larger than it is; "
+            "compare with `madvise` before blaming the allocator."
+        )
+    return advice
+
+
+def _processor_advice(machine: Facts) -> list[str]:
+    advice = []
+    topology = machine["topology"]
+    if topology["cpus_allowed"] < topology["cpus_online"]:
+        advice.append(
+            f"This process may use {topology['cpus_allowed']} of {topology['cpus_online']} CPUs; "
+            "with mm_cid there are no more slots in use than that."
+        )
+    quota = machine["cgroup"]["cpus"]
+    if quota is not None and quota < topology["cpus_allowed"]:
+        advice.append(
+            f"The cgroup grants the time of {quota:g} CPUs: "
+            "expect more interrupted sequences when it is used up."
+        )
+    return advice
+
+
+def advise(machine: Facts, default: dict[str, Any]) -> list[str]:
+    """What a person could do or should know; empty when there is nothing to say."""
+    if not default["works"]:
+        return ["Programs do not run on Terrace here: see the message above."]
+    return _rung_advice(machine, default) + _memory_advice(machine) + _processor_advice(machine)
+
+
+def examine(library: Path) -> dict[str, Any]:
+    """The whole answer, as --json prints it."""
+    machine = facts.collect()
+    default = probe(str(library), None)
+    return {
+        "usable": default["works"],
+        "library": str(library),
+        "default": default,
+        "rungs": {rung: probe(str(library), rung) for rung in RUNGS},
+        "machine": machine,
+        "advice": advise(machine, default),
+    }
+
+
+def _limit(value: int | None) -> str:
+    return "unlimited" if value is None else human_bytes(value)
+
+
+def machine_lines(machine: Facts) -> list[tuple[str, str]]:
+    """The machine's rows of the table."""
+    rseq = machine["rseq"]
+    topology = machine["topology"]
+    l1 = topology["l1_data"]
+    quota = machine["cgroup"]["cpus"]
+    shape = ", ".join(
+        (
+            f"{count(topology['cpus_online'], 'CPU')} ({topology['cpus_allowed']} allowed)",
+            count(topology["cores"], "core"),
+            count(topology["last_level_caches"], "last-level cache"),
+            count(topology["nodes"], "node"),
+        )
+    )
+    libc_area = (
+        "none"
+        if not rseq["libc_size"]
+        else f"{rseq['libc_size']} bytes at {rseq['libc_offset']:+d}"
+    )
+    return [
+        ("kernel", machine["kernel"]),
+        ("libc", machine["libc"]),
+        ("rseq, kernel", f"feature size {rseq['kernel_feature_size'] or 'not reported'}"),
+        ("rseq, libc's area", libc_area),
+        ("topology", shape),
+        (
+            "level-1 data cache",
+            f"{l1['size'] or '?'}, {l1['sets'] or '?'} sets of {l1['line'] or '?'}-byte lines",
+        ),
+        ("page size", human_bytes(machine["page_size"])),
+        ("transparent huge pages", machine["transparent_huge_pages"]),
+        ("overcommit_memory", machine["overcommit"]),
+        ("RLIMIT_AS, RLIMIT_DATA", ", ".join(_limit(v) for v in machine["limits"].values())),
+        (
+            "cgroup memory, CPUs",
+            _limit(machine["cgroup"]["memory"]) + ("" if quota is None else f", {quota:g}"),
+        ),
+    ]
+
+
+def _rung_row(answer: dict[str, Any]) -> str:
+    if answer["works"]:
+        return "works"
+    lines: list[str] = answer["message"].splitlines() or ["refused"]
+    return "not here: " + lines[0]
+
+
+def print_findings(findings: dict[str, Any]) -> None:
+    """For people, on stdout."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, soft_wrap=True)
+    default = findings["default"]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    if default["works"]:
+        table.add_row("rung in use", f"[bold]{default['rung']}[/bold]: {default['reason']}")
+        table.add_row("slots, placement", f"{default['slots']}, {default['placement']}")
+    else:
+        table.add_row("rung in use", f"[bold red]none[/bold red]: {default['message']}")
+    table.add_row("library", findings["library"])
+    for rung, answer in findings["rungs"].items():
+        table.add_row(f"forced {rung}", _rung_row(answer))
+    for name, value in machine_lines(findings["machine"]):
+        table.add_row(name, value)
+    console.print(table)
+    for line in findings["advice"]:
+        console.print(f"* {line}")
+
+
+def doctor(library: Path, *, as_json: bool) -> int:
+    """Exit status 0 when programs run on Terrace here."""
+    findings = examine(library)
+    if as_json:
+        json.dump(findings, sys.stdout, indent=1)
+        print()
+    else:
+        print_findings(findings)
+    return 0 if findings["usable"] else 1

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Starts a program and stands in for it: same stdin, stdout, stderr, environment, signals and end.
+
+The program stays in this process's group, so a key typed at the terminal reaches it without help;
+signals that somebody sends to this process are handed on; when it stops, this process stops.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from terrace.errors import TerraceError
+
+# Raised by what a process does itself, or by its use of the terminal: not meant for the program.
+_OWN = {
+    signal.SIGSEGV,
+    signal.SIGBUS,
+    signal.SIGFPE,
+    signal.SIGILL,
+    signal.SIGTRAP,
+    signal.SIGABRT,
+    signal.SIGSYS,
+    signal.SIGPIPE,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGKILL,
+    signal.SIGSTOP,
+}
+_TAKEN = {s for s in signal.valid_signals() if s not in _OWN}
+
+# What Python sets to ignored at its start; the program gets the default back.
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+
+NOT_FOUND = 127
+NOT_EXECUTABLE = 126
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a program ended: its pid, and either an exit status or the signal that killed it."""
+
+    pid: int
+    status: int = 0
+    signal: int = 0
+
+
+def original_environment() -> dict[bytes, bytes]:
+    """The environment as this process got it: Python itself adds LC_CTYPE in the C locale."""
+    try:
+        with open("/proc/self/environ", "rb") as file:
+            entries = file.read().split(b"\0")
+    except OSError:
+        return dict(os.environb)
+    return {key: value for key, mark, value in (entry.partition(b"=") for entry in entries) if mark}
+
+
+def _spawn(arguments: list[str], environment: Mapping[bytes, bytes], mask: set[int]) -> int:
+    def spawn(program: str, rest: list[str]) -> int:
+        return os.posix_spawnp(
+            program, rest, environment, setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON
+        )
+
+    program = arguments[0]
+    try:
+        return spawn(program, arguments)
+    except OSError as error:
+        if error.errno == errno.ENOEXEC:
+            # A script without #!: a shell would run it, and so does execvp().
+            found = program if "/" in program else _which(program)
+            return spawn("/bin/sh", ["sh", found, *arguments[1:]])
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            why = "there is no such file" if "/" in program else "not found on the PATH"
+            if "/" in program and os.path.exists(program):
+                why = "its interpreter is missing"
+            raise TerraceError(f"{program}: {why}", NOT_FOUND) from None
+        raise TerraceError(f"{program}: {os.strerror(error.errno or 0)}", NOT_EXECUTABLE) from None
+
+
+def _which(program: str) -> str:
+    import shutil
+
+    return shutil.which(program) or program
+
+
+def _follow(pid: int) -> Ending:
+    """Until the program ends: hands signals on, stops and continues with it."""
+    while True:
+        event = signal.sigwaitinfo(_TAKEN)
+        if event.si_signo != signal.SIGCHLD:
+            # si_code > 0 comes from the kernel: the terminal told the whole group. What the program
+            # sent to its group it has got as well.
+            if event.si_code <= 0 and event.si_pid != pid and event.si_signo != signal.SIGCONT:
+                os.kill(pid, event.si_signo)
+            continue
+        done, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        if done != pid:
+            continue
+        if os.WIFSTOPPED(status):
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(pid, signal.SIGCONT)
+        elif os.WIFSIGNALED(status):
+            return Ending(pid, signal=os.WTERMSIG(status))
+        else:
+            return Ending(pid, status=os.WEXITSTATUS(status))
+
+
+def launch(arguments: list[str], environment: Mapping[bytes, bytes]) -> Ending:
+    """Runs the program to its end. Raises TerraceError 126 or 127 when it can not be started."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel throws the status away
+    # Blocked until the end of this process: none is lost, none ends us before the program.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+    try:
+        pid = _spawn(arguments, environment, {int(s) for s in mask})
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        raise
+    return _follow(pid)
+
+
+def end_like(ending: Ending) -> int:
+    """The exit status to end with; dies of the same signal if the program did."""
+    if not ending.signal:
+        return ending.status
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # one core file is enough: the program's
+    if ending.signal not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(ending.signal, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {ending.signal})
+    os.kill(os.getpid(), ending.signal)
+    return 128 + ending.signal

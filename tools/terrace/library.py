@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Finds the library that was installed with `cmake --install`, when there is no checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+from terrace.checkout import LIBRARY_NAME
+from terrace.errors import TerraceError
+
+
+def _from_pkg_config() -> Iterator[Path]:
+    command = [os.environ.get("PKG_CONFIG", "pkg-config"), "--variable=libdir", "terrace"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return
+    if answer.returncode == 0 and answer.stdout.strip():
+        yield Path(answer.stdout.strip())
+
+
+def _standard_directories() -> Iterator[Path]:
+    triplet = sysconfig.get_config_var("MULTIARCH") or ""
+    for prefix in dict.fromkeys((sys.prefix, "/usr/local", "/usr")):
+        for directory in (f"lib/{triplet}", "lib64", "lib"):
+            yield Path(prefix, directory)
+
+
+def installed_library() -> Path:
+    """The first libterrace.so in the directory that pkg-config names or in a standard one."""
+    for directories in (_from_pkg_config(), _standard_directories()):
+        for directory in directories:
+            # The symbolic link for development may be missing: the run-time part will do.
+            for candidate in (
+                directory / LIBRARY_NAME,
+                *sorted(directory.glob(LIBRARY_NAME + ".*")),
+            ):
+                if candidate.is_file():
+                    return candidate
+    raise TerraceError(
+        f"{LIBRARY_NAME} was not found: set TERRACE_LIBRARY to its path, or install it "
+        "(cmake --install) where pkg-config or the standard library directories have it"
+    )

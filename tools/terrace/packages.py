@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Distribution packages: what a subcommand needs (packages.txt), what is missing, installing it."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from terrace.errors import TerraceError
+from terrace.messages import progress, say
+
+ESSENTIAL = ("python", "build")
+
+
+@dataclass(frozen=True)
+class Package:
+    """One line of packages.txt."""
+
+    purpose: str
+    name: str
+    condition: str
+    otherwise: str = ""
+
+    @property
+    def minimum(self) -> tuple[int, ...]:
+        """The version after '>=' in the condition, () if there is none."""
+        return parse_version(self.condition.partition(">=")[2])
+
+    @property
+    def fallback_extra(self) -> str:
+        """The extra of the Python package that stands in for it, "" if there is none."""
+        return self.otherwise.removeprefix("pip:")
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """'cmake version 3.25.1' and '2:3.25.1-1' -> (3, 25, 1)."""
+    found = re.search(r"\d+(?:\.\d+)+", text) or re.search(r"\d+", text)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def read_packages(text: str | None = None) -> list[Package]:
+    """All lines of packages.txt."""
+    if text is None:
+        text = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8")
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return [Package(*fields) for fields in lines if fields]
+
+
+def command_version(command: str) -> tuple[int, ...]:
+    """What `COMMAND --version` says first; () if it can not be run."""
+    try:
+        answer = subprocess.run(
+            [command, "--version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except OSError:
+        return ()
+    return parse_version(answer.stdout)
+
+
+def is_present(package: Package) -> bool:
+    """Whether the condition of the line holds."""
+    kind, _, subject = package.condition.partition(":")
+    if kind == "command":
+        command = shutil.which(subject.partition(">=")[0])
+        return command is not None and (
+            not package.minimum or command_version(command) >= package.minimum
+        )
+    if kind == "file":
+        return bool(glob.glob(subject))
+    if kind == "module":
+        return importlib.util.find_spec(subject) is not None
+    raise ValueError(f"packages.txt: {package.condition}")
+
+
+def missing_packages(
+    purposes: tuple[str, ...], extras: frozenset[str] = frozenset()
+) -> list[Package]:
+    """Each once, in the order of the file; an installed extra stands in for its package."""
+    wanted: dict[str, Package] = {}
+    for package in read_packages():
+        if package.purpose in purposes and package.fallback_extra not in extras:
+            wanted.setdefault(package.name, package)
+    return [p for p in wanted.values() if not is_present(p)]
+
+
+def _candidate_versions(names: list[str]) -> dict[str, tuple[int, ...]]:
+    """What the archive offers; names that it does not have are absent."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    answer = subprocess.run(
+        ["apt-cache", "policy", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    versions: dict[str, tuple[int, ...]] = {}
+    name = ""
+    for line in answer.stdout.splitlines():
+        if not line.startswith(" "):
+            name = line.rstrip(":")
+        elif line.strip().startswith("Candidate:") and "(none)" not in line:
+            # An epoch ("2:") is no part of the version that the program itself would report.
+            versions[name] = parse_version(line.partition(":")[2].strip().rpartition(":")[2])
+    return versions
+
+
+def _superuser() -> list[str] | None:
+    """The prefix for commands of the superuser; None if there is no way to become it."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") is None:
+        return None
+    # Without a terminal nobody can type a password: fail instead of waiting for it.
+    can_ask = sys.stdin is not None and sys.stdin.isatty() and not os.environ.get("CI")
+    prefix = ["sudo"] if can_ask else ["sudo", "-n"]
+    if subprocess.run([*prefix, "true"], check=False).returncode != 0:
+        return None
+    return prefix
+
+
+def _apt_install(prefix: list[str], names: list[str]) -> str:
+    """Runs apt-get install under a progress bar; returns what it said if it failed, else ""."""
+    settings = ["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"]
+    command = [
+        *(*prefix, *settings, "apt-get", "install", "-y", "-q", "--no-install-recommends"),
+        *(
+            "-o",
+            "APT::Status-Fd=1",
+            "-o",
+            "Dpkg::Use-Pty=0",
+            "-o",
+            "Dpkg::Options::=--force-confold",
+        ),
+        *names,
+    ]
+    output: list[str] = []
+    with (
+        progress("installing distribution packages") as step,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process,
+    ):
+        assert process.stdout is not None
+        for line in process.stdout:
+            # dlstatus:3:41.5:Retrieving file 3 of 9 / pmstatus:cmake:60.0:Unpacking cmake
+            status = re.match(r"(dl|pm)status:[^:]*:([0-9.]+):(.*)", line)
+            if status is None:
+                output.append(line)
+                continue
+            half = 0 if status.group(1) == "dl" else 50
+            step.update(half + int(float(status.group(2)) / 2), 100, status.group(3))
+    return "" if process.returncode == 0 else "".join(output[-20:]) or "apt-get failed\n"
+
+
+def _install_by_apt(missing: list[Package]) -> None:
+    names = [p.name for p in missing]
+    prefix = _superuser()
+    if prefix is None:
+        say("neither root nor sudo: please run  apt-get install " + " ".join(names), always=True)
+        return
+    say(
+        "going to install these distribution packages with apt-get: " + " ".join(names), always=True
+    )
+    update = [*prefix, "apt-get", "update", "-qq"]
+    if (
+        subprocess.run(
+            update, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
+        ).returncode
+        != 0
+    ):
+        say("apt-get update failed, trying with the package lists at hand")
+    offered = _candidate_versions(names)
+    chosen = [p.name for p in missing if p.name in offered and offered[p.name] >= p.minimum]
+    left_out = [p.name for p in missing if p.name not in chosen and not p.fallback_extra]
+    if left_out:
+        say("not offered by this distribution, left out: " + " ".join(left_out))
+    if not chosen:
+        return
+    failure = _apt_install(prefix, chosen)
+    if failure:
+        say("apt-get install failed:\n" + failure.rstrip(), always=True)
+
+
+def install(purposes: tuple[str, ...], extras: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Installs what is missing for the purposes; returns the extras that have to stand in.
+
+    What `run` needs and can not be had is an error; the rest is reported, its tests are skipped.
+    """
+    missing = missing_packages(purposes, extras)
+    if missing and shutil.which("apt-get"):
+        _install_by_apt(missing)
+        missing = missing_packages(purposes, extras)
+    lost = [p for p in missing if not p.fallback_extra]
+    essential = [p.name for p in lost if p.purpose in ESSENTIAL]
+    if essential:
+        raise TerraceError(
+            "these are missing and could not be installed: "
+            + " ".join(essential)
+            + " (Debian's names)"
+        )
+    if lost:
+        say("going on without: " + " ".join(p.name for p in lost))
+    return tuple(p.fallback_extra for p in missing if p.fallback_extra)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace test`: builds the presets, runs their tests, ends with one line that adds them up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from terrace import build
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.venv import tool
+
+# release first: tests of the tool in other presets use build/release/libterrace.so.
+PRESETS = ("release", "dev", "inject", "asan", "tsan")
+QUICK_PRESETS = ("dev",)
+SANITIZED = ("asan", "tsan")
+
+_TIMEOUT_SECONDS = 900
+
+
+@dataclass
+class Result:
+    """Counts of one preset (or check) and the names of what failed."""
+
+    name: str
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    seconds: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    def fail(self, what: str) -> None:
+        self.failed += 1
+        self.failures.append(what)
+
+
+def options_for(preset: str) -> dict[str, str]:
+    """Benchmarks are compiled once, where they would be run."""
+    return {"TERRACE_TESTS": "ON", "TERRACE_BENCH": "ON" if preset == "release" else "OFF"}
+
+
+def read_junit(path: Path, result: Result) -> None:
+    """Adds what ctest reported; a test that is disabled or could not run counts as skipped."""
+    for case in ET.parse(path).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.get("status") == "fail":
+            result.fail(case.get("name", "?"))
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            result.skipped += 1
+        else:
+            result.passed += 1
+
+
+def _heading(text: str) -> None:
+    print(f"\n== {text}", flush=True)
+
+
+def _fixed_addresses() -> list[str]:
+    """The sanitizers' shadow does not fit every random layout: none where that is allowed."""
+    prefix = ["setarch", "--addr-no-randomize"]
+    try:
+        done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+    except OSError:
+        return []
+    return prefix if done.returncode == 0 else []
+
+
+def check_layers(checkout: Checkout) -> Result:
+    """The edges between layers, before anything is compiled."""
+    result = Result("layers")
+    script = checkout.root / "tools" / "check_layers.py"
+    if not script.exists():
+        result.skipped += 1
+        return result
+    _heading("layers")
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=checkout.root, stdin=subprocess.DEVNULL, check=False
+    )
+    if done.returncode == 0:
+        result.passed += 1
+    else:
+        result.fail("tools/check_layers.py")
+    return result
+
+
+def _run_ctest(checkout: Checkout, preset: str, pattern: str | None, result: Result) -> None:
+    junit = checkout.build / preset / "terrace-tests.xml"
+    junit.unlink(missing_ok=True)
+    command = [
+        *(_fixed_addresses() if preset in SANITIZED else []),
+        *(tool(checkout, "ctest"), "--preset", preset, "--output-on-failure", "--no-tests=ignore"),
+        *("--parallel", str(build.available_cpus()), "--timeout", str(_TIMEOUT_SECONDS)),
+        *("--output-junit", str(junit)),
+        *(["--tests-regex", pattern] if pattern else []),
+    ]
+    status = subprocess.run(
+        command, cwd=checkout.root, stdin=subprocess.DEVNULL, check=False
+    ).returncode
+    if junit.exists():
+        read_junit(junit, result)
+    if status != 0 and not result.failed:
+        result.fail(f"ctest ended with status {status}")
+
+
+def run_preset(checkout: Checkout, preset: str, pattern: str | None = None) -> Result:
+    """Builds and tests one preset; a build that fails is one failure."""
+    result = Result(preset)
+    began = time.monotonic()
+    _heading(f"preset {preset}")
+    try:
+        with checkout.locked():
+            build.build_preset(checkout, preset, options_for(preset))
+        _run_ctest(checkout, preset, pattern, result)
+    except TerraceError as error:
+        print(error, flush=True)
+        result.fail("build")
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def print_summary(results: list[Result]) -> None:
+    """A line for each preset, then the one that machines read."""
+    _heading("summary")
+    for r in results:
+        print(
+            f"{r.name:<10}{r.passed:>6} passed {r.failed:>4} failed {r.skipped:>4} skipped "
+            f"{r.seconds:>8.1f} s"
+        )
+    for r in results:
+        for name in r.failures:
+            print(f"FAILED {r.name}: {name}")
+    passed, failed, skipped = (
+        sum(getattr(r, key) for r in results) for key in ("passed", "failed", "skipped")
+    )
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+
+
+def run_tests(checkout: Checkout, presets: tuple[str, ...], pattern: str | None = None) -> int:
+    """Exit status 0 when something was tested and nothing failed."""
+    results = [check_layers(checkout)]
+    results += [run_preset(checkout, preset, pattern) for preset in presets]
+    print_summary(results)
+    tested = sum(r.passed for r in results[1:])
+    return 0 if tested and not any(r.failed for r in results) else 1
