@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t budget_per_slot = 256 * kib;
 constexpr std::uint64_t budget_floor = 512 * kib;
 constexpr std::uint64_t budget_share = 16;  // of the memory in use
+constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::uint32_t slots_before_first = 2;  // slots -1 and -2: threads without a registered rseq area
 
 }  // namespace
@@ -108,7 +109,7 @@ bool Heap::with_random_line() noexcept {
 
 void* Heap::allocate(std::size_t size) noexcept {
   if (!ready()) return nullptr;
-  if (options_.placement == Placement::random && size >= cache_line && with_random_line()) size += cache_line;
+  if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line()) size += cache_line;
   if (size <= SizeRule::largest) return allocate_small(class_for(size));
   tick();
   bool zero = false;

@@ -22,6 +22,7 @@ std::uint32_t Large::granules_for(std::size_t bytes) noexcept {
 
 void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept {
   if (size > largest_request || align > largest_request - size) return nullptr;
+  size = max_of<std::size_t>(size, 1);  // aligned beyond all classes, a block of nothing takes a granule
   std::size_t offset = 0;
   if (rotate_ && align <= cache_line) {
     turn_.add();
