@@ -41,7 +41,9 @@ void* aligned(std::size_t alignment, std::size_t size) noexcept {
 
 int posix_aligned(void** out, std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
+  const int saved = errno;
   void* const p = heap::heap.allocate_aligned(size, alignment);
+  errno = saved;  // the result says it all
   if (p == nullptr) return ENOMEM;
   *out = p;
   return 0;

@@ -13,6 +13,16 @@ using namespace terrace;  // NOLINT(google-build-using-namespace): this file is 
 
 namespace {
 
+// The one file that is compiled with exceptions: a new handler may throw, and the nothrow forms must turn that into null. What the
+// compiler refers to for it belongs to the C++ runtime, so the references are weak: a process without it has nobody to throw.
+__asm__(
+    ".weak __gxx_personality_v0\n"
+    ".weak __cxa_begin_catch\n"
+    ".weak __cxa_end_catch\n"
+    ".weak __cxa_call_terminate\n"
+    ".weak _ZSt9terminatev\n"
+    ".weak _Unwind_Resume\n");
+
 using Handler = void (*)();
 
 void* find(const char* name) noexcept {
@@ -61,15 +71,24 @@ void* allocate_or_throw(std::size_t size, std::align_val_t align) {
   return nullptr;
 }
 
-void* allocate_or_null(std::size_t size) noexcept {
-  if (void* const p = shim::allocate(size)) [[likely]] return p;
-  return again([=] { return shim::allocate(size); });
+template <class Try>
+__attribute__((cold, noinline)) void* again_or_null(Try attempt) {
+  try {
+    return again(attempt);
+  } catch (...) {
+    return nullptr;
+  }
 }
 
-void* allocate_or_null(std::size_t size, std::align_val_t align) noexcept {
+void* allocate_or_null(std::size_t size) {
+  if (void* const p = shim::allocate(size)) [[likely]] return p;
+  return again_or_null([=] { return shim::allocate(size); });
+}
+
+void* allocate_or_null(std::size_t size, std::align_val_t align) {
   const auto attempt = [=] { return shim::aligned(static_cast<std::size_t>(align), size); };
   if (void* const p = attempt()) return p;
-  return again(attempt);
+  return again_or_null(attempt);
 }
 
 }  // namespace
