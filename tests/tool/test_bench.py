@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace bench`: finding, listing and running drivers."""
+
+import pytest
+from terrace import bench
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+
+DRIVER = '''"""Counts its arguments.
+
+More.
+"""
+import helper
+
+
+def main(argv: list[str]) -> int:
+    return helper.count(argv)
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "prepare_programs", lambda _checkout: None)
+    folder = tmp_path / "bench" / "micro"
+    folder.mkdir(parents=True)
+    (folder / "counting.py").write_text(DRIVER)
+    (folder / "helper.py").write_text("def count(argv):\n    return len(argv)\n")
+    (folder / "unfinished.py").write_text("def main(:\n")
+    return Checkout(tmp_path)
+
+
+def test_drivers_are_files_with_a_main(checkout):
+    assert list(bench.find_drivers(checkout)) == ["counting"]
+
+
+def test_the_list_shows_the_first_line_of_the_description(checkout, capsys):
+    assert bench.list_drivers(checkout) == 0
+    assert capsys.readouterr().out.split() == [
+        "counting",
+        "Counts",
+        "its",
+        "arguments.",
+        "(bench/micro)",
+    ]
+
+
+def test_a_driver_gets_its_arguments_and_finds_its_neighbours(checkout):
+    assert bench.run_driver(checkout, "counting", ["--a", "b"]) == 2
+
+
+def test_an_unknown_name_says_which_there_are(checkout):
+    with pytest.raises(TerraceError, match="there are: counting"):
+        bench.run_driver(checkout, "nonsense", [])

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Building with a fake CMake: when it is called, with what, and what becomes of failures."""
+
+import os
+
+import pytest
+from terrace import build
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+
+CMAKE = """#!/bin/sh
+echo "$@" >> {root}/log
+case $1 in
+  --preset)
+    mkdir -p {root}/build/$2
+    touch {root}/build/$2/build.ninja
+    echo "CMAKE_HOME_DIRECTORY:INTERNAL={root}" > {root}/build/$2/CMakeCache.txt ;;
+  --build)
+    echo "[1/2] Building CXX object a.o"
+    if [ -e {root}/broken ]; then echo "FAILED: a.o"; echo "a.cpp:1: error: no"; exit 1; fi
+    echo "[2/2] Linking libterrace.so"
+    touch $2/libterrace.so ;;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    root = tmp_path / "checkout"
+    (root / "src" / "base").mkdir(parents=True)
+    (root / "src" / "base" / "bits.h").write_text("1")
+    (root / "CMakeLists.txt").write_text("")
+    (root / "CMakePresets.json").write_text("{}")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "cmake").write_text(CMAKE.format(root=root))
+    (programs / "cmake").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    return Checkout(root)
+
+
+def log(checkout: Checkout) -> list[str]:
+    return (checkout.root / "log").read_text().splitlines()
+
+
+def test_the_first_build_configures_without_tests_and_builds_only_the_library(checkout):
+    assert build.build_library(checkout) == checkout.library
+    configured, built = log(checkout)
+    assert configured == "--preset release -DTERRACE_TESTS=OFF -DTERRACE_BENCH=OFF"
+    assert built.endswith("--target terrace_shared")
+    assert build.is_up_to_date(checkout)
+
+
+def test_nothing_is_called_while_the_sources_are_the_same(checkout):
+    build.build_library(checkout)
+    (checkout.root / "README.md").write_text("no source")
+    build.build_library(checkout)
+    assert len(log(checkout)) == 2
+
+
+@pytest.mark.parametrize("change", ["edit", "add", "remove", "preset"])
+def test_a_changed_source_builds_again_without_configuring(checkout, change):
+    build.build_library(checkout)
+    source = checkout.root / "src" / "base" / "bits.h"
+    if change == "edit":
+        source.write_text("22")
+    elif change == "add":
+        source.with_name("new.h").write_text("")
+    elif change == "remove":
+        source.unlink()
+    else:
+        os.utime(checkout.root / "CMakePresets.json", (1, 1))
+    assert not build.is_up_to_date(checkout)
+    build.build_library(checkout)
+    assert [line.split()[0] for line in log(checkout)] == ["--preset", "--build", "--build"]
+
+
+def test_a_library_that_was_deleted_is_built_again(checkout):
+    build.build_library(checkout)
+    checkout.library.unlink()
+    assert not build.is_up_to_date(checkout)
+
+
+def test_a_failed_build_shows_the_compilers_words_and_is_tried_again(checkout):
+    (checkout.root / "broken").touch()
+    with pytest.raises(TerraceError) as error:
+        build.build_library(checkout)
+    assert "FAILED: a.o\na.cpp:1: error: no" in str(error.value)
+    assert "Building CXX" not in str(error.value)
+    assert not build.is_up_to_date(checkout)
+    (checkout.root / "broken").unlink()
+    build.build_library(checkout)
+    assert build.is_up_to_date(checkout)
+
+
+def test_a_build_directory_of_a_moved_checkout_is_configured_afresh(checkout):
+    build.build_library(checkout)
+    cache = checkout.build / "release" / "CMakeCache.txt"
+    cache.write_text("CMAKE_HOME_DIRECTORY:INTERNAL=/somewhere/else\n")
+    checkout.library.unlink()
+    build.build_library(checkout)
+    assert "--fresh" in log(checkout)[2]
+
+
+def test_building_the_whole_release_preset_makes_the_library_up_to_date_too(checkout):
+    build.build_preset(checkout, "release", {"TERRACE_TESTS": "ON"})
+    assert log(checkout)[0] == "--preset release -DTERRACE_TESTS=ON"
+    assert build.is_up_to_date(checkout)
+
+
+def test_progress_is_silent_when_asked_and_speaks_in_quarters_otherwise(
+    checkout, capsys, monkeypatch
+):
+    build.build_library(checkout)
+    assert "100 %" in capsys.readouterr().err
+    monkeypatch.setattr("terrace.messages.quiet", True)
+    checkout.library.unlink()
+    build.build_library(checkout)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The list of packages, what is missing, and installing with a fake apt-get."""
+
+import os
+import shutil
+
+import pytest
+from terrace import packages
+from terrace.errors import TerraceError
+from terrace.packages import Package
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    """A $PATH of our own with the few real programs that fakes need."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    for name in ("env", "sh", "cat", "chmod"):
+        (directory / name).symlink_to(shutil.which(name))
+    monkeypatch.setenv("PATH", str(directory))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return directory
+
+
+def put(directory, name: str, text: str) -> None:
+    (directory / name).write_text("#!/bin/sh\n" + text)
+    (directory / name).chmod(0o755)
+
+
+def put_apt(directory, offers: dict[str, str], creates: str = "") -> None:
+    """apt-get notes its arguments and makes programs appear; apt-cache answers with the offers."""
+    put(
+        directory,
+        "apt-get",
+        f'echo "$@" >> {directory}/log\ncase $* in *install*) {creates or ":"} ;; esac\n',
+    )
+    lines = "".join(f"{n}:\n  Installed: (none)\n  Candidate: {v}\n" for n, v in offers.items())
+    put(directory, "apt-cache", f"cat <<'END'\n{lines}END\n")
+
+
+def use(monkeypatch, *listed: Package) -> None:
+    monkeypatch.setattr(packages, "read_packages", lambda: list(listed))
+
+
+def test_every_line_of_the_list_can_be_evaluated():
+    listed = packages.read_packages()
+    assert {"python", "build", "test", "bench"} == {p.purpose for p in listed}
+    for package in listed:
+        packages.is_present(package)
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("cmake version 3.25.1\n", (3, 25, 1)), ("3.25.1-1", (3, 25, 1)), ("12", (12,)), ("", ())],
+)
+def test_versions_are_read_from_what_programs_say(text, version):
+    assert packages.parse_version(text) == version
+
+
+def test_a_program_that_is_too_old_counts_as_missing(path):
+    package = Package("build", "cmake", "command:cmake>=3.25", "pip:cmake")
+    assert not packages.is_present(package)
+    put(path, "cmake", "echo cmake version 3.22.1\n")
+    assert not packages.is_present(package)
+    put(path, "cmake", "echo cmake version 3.31.0\n")
+    assert packages.is_present(package)
+
+
+@pytest.mark.usefixtures("path")
+def test_only_packages_for_the_purposes_are_wanted_and_each_once(monkeypatch):
+    use(
+        monkeypatch,
+        Package("build", "g++", "command:c++"),
+        Package("test", "spin", "command:spin"),
+        Package("test", "g++", "command:c++"),
+    )
+    assert [p.name for p in packages.missing_packages(("build",))] == ["g++"]
+    assert [p.name for p in packages.missing_packages(("build", "test"))] == ["g++", "spin"]
+
+
+def test_says_what_it_installs_and_installs_only_that(path, monkeypatch, capsys):
+    use(
+        monkeypatch,
+        Package("build", "ninja-build", "command:ninja"),
+        Package("build", "sh", "command:sh"),
+    )
+    put_apt(
+        path, {"ninja-build": "1.11.1-2"}, f"echo '#!/bin/sh' > {path}/ninja; chmod +x {path}/ninja"
+    )
+    assert packages.install(("build",)) == ()
+    assert (
+        "going to install these distribution packages with apt-get: ninja-build\n"
+        in capsys.readouterr().err
+    )
+    assert (path / "log").read_text().splitlines()[-1].endswith(" ninja-build")
+
+
+def test_nothing_is_run_when_nothing_is_missing(path, monkeypatch):
+    use(monkeypatch, Package("build", "sh", "command:sh"))
+    put_apt(path, {})
+    packages.install(("build",))
+    assert not (path / "log").exists()
+
+
+def test_a_version_that_is_too_old_is_not_installed_its_extra_stands_in(path, monkeypatch):
+    use(monkeypatch, Package("build", "cmake", "command:cmake>=3.25", "pip:cmake"))
+    put_apt(path, {"cmake": "3.22.1-1ubuntu1.22.04.2"})
+    assert packages.install(("build",)) == ("cmake",)
+    assert "install" not in (path / "log").read_text()
+    assert packages.install(("build",), frozenset({"cmake"})) == ()
+
+
+@pytest.mark.usefixtures("path")
+def test_what_is_essential_and_can_not_be_had_is_an_error(monkeypatch):
+    use(monkeypatch, Package("build", "g++", "command:c++"))
+    with pytest.raises(TerraceError, match=r"could not be installed: g\+\+"):
+        packages.install(("build",))
+
+
+def test_what_only_tests_need_is_left_out_with_a_word(path, monkeypatch, capsys):
+    use(monkeypatch, Package("test", "spin", "command:spin"))
+    put_apt(path, {})
+    assert packages.install(("test",)) == ()
+    assert "going on without: spin" in capsys.readouterr().err
+
+
+def test_without_root_and_sudo_the_command_to_type_is_shown(path, monkeypatch, capsys):
+    use(monkeypatch, Package("build", "g++", "command:c++"))
+    put_apt(path, {"g++": "12"})
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(TerraceError):
+        packages.install(("build",))
+    assert "please run  apt-get install g++" in capsys.readouterr().err
+    assert not (path / "log").exists()
