@@ -16,8 +16,8 @@ constinit Heap heap;
 
 namespace {
 
-constexpr std::uint64_t budget_per_slot = 256 * kib;
-constexpr std::uint64_t budget_floor = 512 * kib;
+constexpr std::uint64_t budget_per_slot = 96 * kib;
+constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;  // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::uint32_t slots_before_first = 2;  // slots -1 and -2: threads without a registered rseq area

@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "base/types.h"
+#include "level/slot.h"
 
 #include <array>
 
@@ -18,13 +19,13 @@ namespace terrace::heap {
 struct SizeRule {
   static constexpr std::size_t quantum = 16;          // = alignof(max_align_t); also room for link and key of a free block
   static constexpr std::size_t linear_max = 256;      // one class per quantum up to here
-  static constexpr std::size_t fine_max = 1024;       // 8 classes per doubling up to here,
+  static constexpr std::size_t fine_max = 4096;       // 8 classes per doubling up to here: a coarser step spreads nodes over pages,
   static constexpr std::size_t largest = 32 * kib;    // 4 per doubling up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = 32 * kib;
 };
 
-inline constexpr std::size_t max_size_classes = 64;  // words of a slot, see level/slot.h
+inline constexpr std::size_t max_size_classes = level::allocate_words;
 
 struct ClassSizes {
   std::array<std::uint32_t, max_size_classes> bytes{};

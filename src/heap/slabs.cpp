@@ -3,6 +3,7 @@
 
 #include "base/report.h"
 #include "heap/key.h"
+#include "os/memory.h"
 
 #include <bit>
 
@@ -12,18 +13,36 @@ using span::GranuleIndex;
 using span::no_granule;
 using span::Record;
 
+namespace {
+
+// What free blocks in slabs and dirty spans may keep resident. Programs that use little memory are many on a machine.
+constexpr std::uint64_t waste_floor = 640 * kib;
+constexpr std::uint64_t waste_share = 8;               // of what is in use
+constexpr std::uint64_t worth_purging = 16 * kib;      // in one slab
+constexpr std::size_t max_slab_pages = 1024;           // 64 granules of 4 KiB pages: four times the longest slab
+
+}  // namespace
+
 void Slabs::link(Class& c, GranuleIndex first) noexcept {
   Record& r = spans_->window().record(first);
   r.previous = no_granule;
   r.next = c.partial;
-  if (c.partial != no_granule) spans_->window().record(c.partial).previous = first;
+  (c.partial != no_granule ? spans_->window().record(c.partial).previous : c.partial_last) = first;
   c.partial = first;
+}
+
+void Slabs::link_last(Class& c, GranuleIndex first) noexcept {
+  Record& r = spans_->window().record(first);
+  r.next = no_granule;
+  r.previous = c.partial_last;
+  (c.partial_last != no_granule ? spans_->window().record(c.partial_last).next : c.partial) = first;
+  c.partial_last = first;
 }
 
 void Slabs::unlink(Class& c, GranuleIndex first) noexcept {
   const Record& r = spans_->window().record(first);
   (r.previous == no_granule ? c.partial : spans_->window().record(r.previous).next) = r.next;
-  if (r.next != no_granule) spans_->window().record(r.next).previous = r.previous;
+  (r.next != no_granule ? spans_->window().record(r.next).previous : c.partial_last) = r.previous;
 }
 
 // Called with the class locked; the span lock is below it in rank.
@@ -39,6 +58,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   r.free_blocks = s.blocks;
   r.start = static_cast<std::uint32_t>(c.next_colour++ * s.colour_step % s.colours * cache_line);
   r.scan = 0;
+  r.when = 0;
   for (std::uint32_t w = 0; w * 64 < s.blocks; ++w) {
     const std::uint32_t left = s.blocks - w * 64;
     r.free_map[w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
@@ -58,11 +78,50 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   unlink(c, first);
   --c.empty;
   const span::Window& window = spans_->window();
+  take_waste(window.record(first), window.record(first).when);
   for (std::uint32_t g = 0; g < window.record(first).granules; ++g) {
     __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
   counters_[index(class_of(h))].slabs_released.add();
   spans_->give(first);
+}
+
+// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut count as if they came from these first.
+void Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
+  bytes = min_of(bytes, r.when);
+  r.when -= bytes;
+  waste_.sub(bytes);
+}
+
+// Worth a system call, and the process has more of it than it may keep.
+bool Slabs::wasteful(const Record& r) const noexcept {
+  return r.when >= worth_purging && waste_.read() + spans_->dirty_bytes() > max_of(waste_floor, spans_->taken_bytes() / waste_share);
+}
+
+// Gives back the pages of a slab in which no block is in use, and puts it where it is cut from last.
+void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
+  Class& c = classes_[index(h)];
+  Record& r = spans_->window().record(first);
+  const Shape& s = shape(h);
+  const std::size_t page = os::page_size();
+  const std::size_t pages = r.granules * span::granule_size / page;
+  bool used[max_slab_pages] = {};
+  for (std::uint32_t i = 0; i < r.block_count; ++i) {
+    if ((r.free_map[i / 64] >> i % 64 & 1) != 0) continue;
+    const std::size_t start = r.start + s.offset_of(i);
+    for (std::size_t p = start / page; p <= (start + s.stride - 1) / page; ++p) used[p] = true;
+  }
+  for (std::size_t p = 0; p < pages; ++p) {
+    std::size_t end = p;
+    while (end < pages && !used[end]) ++end;
+    if (end == p) continue;
+    os::purge(spans_->window().address(first) + p * page, (end - p) * page);
+    counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
+    p = end;
+  }
+  take_waste(r, r.when);
+  unlink(c, first);
+  link_last(c, first);
 }
 
 unsigned Slabs::gather(Record& r, unsigned want, std::uint16_t* indices) noexcept {
@@ -93,6 +152,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;
     n = gather(r, want, indices);
+    take_waste(r, std::uint64_t{n} * shape(h).stride);
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
   }
@@ -125,7 +185,13 @@ void Slabs::put_back_one(void* block) noexcept {
   r.free_map[nth / 64] |= bit;
   r.scan = min_of(r.scan, nth / 64);
   if (r.free_blocks++ == 0) link(c, first);
-  if (r.free_blocks == r.block_count && ++c.empty > 1) release_slab(h, first);
+  r.when += shape(h).stride;
+  waste_.add(shape(h).stride);
+  if (r.free_blocks == r.block_count && (++c.empty > 1 || wasteful(r))) {
+    release_slab(h, first);
+  } else if (wasteful(r)) {
+    purge_free_pages(h, first);
+  }
 }
 
 void Slabs::put_back(ChainWord blocks) noexcept {

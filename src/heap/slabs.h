@@ -12,6 +12,7 @@ namespace terrace::heap {
 
 struct SlabCounters {
   SharedCounter cut, returned, slabs_made, slabs_released;
+  SharedCounter purged_bytes;  // of slabs that are still in use
 };
 
 class Slabs {
@@ -40,14 +41,19 @@ class Slabs {
  private:
   struct alignas(cache_line) Class {
     os::Mutex mutex;  // rank: slabs
-    span::GranuleIndex partial = span::no_granule;  // slabs with free blocks
+    span::GranuleIndex partial = span::no_granule;  // slabs with free blocks; those without their pages come last
+    span::GranuleIndex partial_last = span::no_granule;
     std::uint32_t empty = 0;                        // of these, entirely free
     std::uint32_t next_colour = 0;
   };
 
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
+  void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  bool wasteful(const span::Record& r) const noexcept;
+  void take_waste(span::Record& r, std::uint64_t bytes) noexcept;
   void link(Class& c, span::GranuleIndex first) noexcept;
+  void link_last(Class& c, span::GranuleIndex first) noexcept;
   void unlink(Class& c, span::GranuleIndex first) noexcept;
   unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
   void put_back_one(void* block) noexcept;
@@ -56,7 +62,11 @@ class Slabs {
     return spans_->window().address(first) + spans_->window().record(first).start;
   }
 
+  /// Free blocks whose pages are resident, in bytes: an estimate, never less than what it stands for is worth purging.
+  std::uint64_t waste() const noexcept { return waste_.read(); }
+
   span::Spans* spans_ = nullptr;
+  SharedCounter waste_;
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
   SlabCounters counters_[max_size_classes];

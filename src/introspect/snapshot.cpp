@@ -74,6 +74,7 @@ Row global_row(const heap::SlabCounters& s) noexcept {
   r.set(Column::frees, s.returned.read());
   r.set(Column::refills, s.slabs_made.read());
   r.set(Column::spills, s.slabs_released.read());
+  r.set(Column::purged, s.purged_bytes.read());
   return r;
 }
 
@@ -124,7 +125,7 @@ void take_snapshot(Snapshot& out) noexcept {
   out.live += h.large().counters().live_bytes.read();
   out.reserved = h.spans().window().extent();
   out.committed = h.spans().window().committed();
-  out.purged = h.spans().counters().purged_bytes.read();
+  for (const Row& r : out.total) out.purged += r.get(Column::purged);
   out.dirty = h.spans().dirty_bytes();
 }
 

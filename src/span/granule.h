@@ -39,7 +39,7 @@ struct Record {
   std::uint32_t free_blocks;   // slab: how many of them are free
   std::uint32_t start;         // slab: colour.  large: line offset, in the granule where the block starts
   std::uint32_t scan;          // slab: no block is free in the words of free_map before this one.  large: that granule - first
-  std::uint64_t when;          // dirty: milliseconds at which it became free.  large: bytes asked for
+  std::uint64_t when;          // dirty: milliseconds at which it became free.  large: bytes asked for.  slab: see heap/slabs.cpp
   // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
   std::uint64_t free_map[64];
 };

@@ -49,7 +49,7 @@ class Spans {
 
   /// Dirty memory is purged at once beyond the largest of: this, an eighth of what is in use, and twice the span that was
   /// given last (a program that takes and gives the same buffer in a loop should not fault it in each time).
-  static constexpr std::uint64_t dirty_floor = 1 * mib;
+  static constexpr std::uint64_t dirty_floor = 512 * kib;
   static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
 
  private:
