@@ -15,7 +15,7 @@ using span::Record;
 
 namespace {
 
-// What free blocks in slabs and dirty spans may keep resident. Programs that use little memory are many on a machine.
+// What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
 constexpr std::uint64_t waste_floor = 640 * kib;
 constexpr std::uint64_t waste_share = 8;               // of what is in use
 constexpr std::uint64_t worth_purging = 16 * kib;      // in one slab
@@ -95,7 +95,7 @@ void Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
 
 // Worth a system call, and the process has more of it than it may keep.
 bool Slabs::wasteful(const Record& r) const noexcept {
-  return r.when >= worth_purging && waste_.read() + spans_->dirty_bytes() > max_of(waste_floor, spans_->taken_bytes() / waste_share);
+  return r.when >= worth_purging && waste_.read() > max_of(waste_floor, spans_->taken_bytes() / waste_share);
 }
 
 // Gives back the pages of a slab in which no block is in use, and puts it where it is cut from last.

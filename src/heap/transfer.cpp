@@ -20,7 +20,8 @@ using level::Slot;
 constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is not worth its memory,
 constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
-constexpr unsigned smallest_cap = 2;
+constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
+constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > bulky ? 1 : 2; }
 constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
 constexpr std::uint64_t blocks_between_ticks = 4096;   // swapped; a power of two
 constexpr std::size_t first_chain_bytes = 512;
@@ -30,12 +31,12 @@ constexpr unsigned max_cap(std::size_t size) noexcept {
   const std::size_t by_bytes = largest_chain_bytes / size;
   const std::size_t for_batches = min_of<std::size_t>(batch_of_interest, largest_batch_bytes / size);
   return static_cast<unsigned>(
-      min_of<std::size_t>(max_of<std::size_t>(max_of(by_bytes, for_batches), smallest_cap), chain::longest));
+      min_of<std::size_t>(max_of<std::size_t>(max_of(by_bytes, for_batches), smallest_chain(size)), chain::longest));
 }
 
 constexpr unsigned first_cap(std::size_t size) noexcept {
   return static_cast<unsigned>(
-      min_of<std::size_t>(max_of<std::size_t>(first_chain_bytes / size, smallest_cap), first_cap_at_most));
+      min_of<std::size_t>(max_of<std::size_t>(first_chain_bytes / size, smallest_chain(size)), first_cap_at_most));
 }
 
 constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { return std::uint64_t{2} * caps * size; }
@@ -65,8 +66,11 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (!budget_.reserve(cost)) {
     update_limits();
     reclaim_caps();
-    if (have != 0 && !budget_.reserve(cost)) return have;
-    if (have == 0) budget_.reserve_anyway(cost);
+    if (have == 0 && size <= bulky) {
+      budget_.reserve_anyway(cost);
+    } else if (!budget_.reserve(cost)) {
+      return have;
+    }
   }
   if (!__atomic_compare_exchange_n(&slot.cap[index(h)], &have, static_cast<std::uint8_t>(want), false, __ATOMIC_RELAXED,
                                    __ATOMIC_RELAXED)) {
@@ -76,8 +80,8 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   return want;
 }
 
-// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to the smallest. What their
-// words hold beyond that leaves with the next spill, or when the slot is idle.
+// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to nothing. What their words
+// hold leaves with the next free, or when the slot is idle.
 void Heap::reclaim_caps() noexcept {
   constexpr unsigned steps = 64;
   if (core_.rung() == percpu::Rung::thread || !maintenance_.try_lock()) return;
@@ -89,12 +93,9 @@ void Heap::reclaim_caps() noexcept {
     std::uint8_t have = load_cap(slot, h);
     if (have == 0) continue;
     const std::size_t size = class_size(class_of(h));
-    const unsigned least = first_cap(size);
-    if (have <= least) continue;
     if (__atomic_exchange_n(&slot.recent[index(h)], std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
-    if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, static_cast<std::uint8_t>(least), false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      budget_.release(cost_of(have - least, size));
+    if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, std::uint8_t{0}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+      budget_.release(cost_of(have, size));
     }
   }
   maintenance_.unlock();
@@ -176,7 +177,7 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const unsigned cap = grow_cap(slot, h);
   ChainWord w = fetch_chain(h);
   if (w == chain::empty) {
-    w = slabs_.cut(h, max_of(cap, smallest_cap));
+    w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
     follow_frontier();
   }
   if (w == chain::empty) {  // memory is short: whatever there is
