@@ -22,6 +22,12 @@ def path(tmp_path, monkeypatch):
     return directory
 
 
+@pytest.fixture
+def note(tmp_path):
+    """Where names are kept that the distribution does not offer."""
+    return tmp_path / "not-offered.txt"
+
+
 def put(directory, name: str, text: str) -> None:
     (directory / name).write_text("#!/bin/sh\n" + text)
     (directory / name).chmod(0o755)
@@ -78,7 +84,7 @@ def test_only_packages_for_the_purposes_are_wanted_and_each_once(monkeypatch):
     assert [p.name for p in packages.missing_packages(("build", "test"))] == ["g++", "spin"]
 
 
-def test_says_what_it_installs_and_installs_only_that(path, monkeypatch, capsys):
+def test_says_what_it_installs_and_installs_only_that(note, path, monkeypatch, capsys):
     use(
         monkeypatch,
         Package("build", "ninja-build", "command:ninja"),
@@ -87,48 +93,69 @@ def test_says_what_it_installs_and_installs_only_that(path, monkeypatch, capsys)
     put_apt(
         path, {"ninja-build": "1.11.1-2"}, f"echo '#!/bin/sh' > {path}/ninja; chmod +x {path}/ninja"
     )
-    assert packages.install(("build",)) == ()
-    assert (
-        "going to install these distribution packages with apt-get: ninja-build\n"
-        in capsys.readouterr().err
-    )
+    assert packages.install(("build",), note) == ()
+    assert "installing with apt-get: ninja-build\n" in capsys.readouterr().err
     assert (path / "log").read_text().splitlines()[-1].endswith(" ninja-build")
 
 
-def test_nothing_is_run_when_nothing_is_missing(path, monkeypatch):
+def test_nothing_is_run_when_nothing_is_missing(note, path, monkeypatch):
     use(monkeypatch, Package("build", "sh", "command:sh"))
     put_apt(path, {})
-    packages.install(("build",))
+    packages.install(("build",), note)
     assert not (path / "log").exists()
 
 
-def test_a_version_that_is_too_old_is_not_installed_its_extra_stands_in(path, monkeypatch):
+def test_a_version_that_is_too_old_is_not_installed_its_extra_stands_in(note, path, monkeypatch):
     use(monkeypatch, Package("build", "cmake", "command:cmake>=3.25", "pip:cmake"))
     put_apt(path, {"cmake": "3.22.1-1ubuntu1.22.04.2"})
-    assert packages.install(("build",)) == ("cmake",)
+    assert packages.install(("build",), note) == ("cmake",)
     assert "install" not in (path / "log").read_text()
-    assert packages.install(("build",), frozenset({"cmake"})) == ()
+    assert packages.install(("build",), note, frozenset({"cmake"})) == ()
 
 
 @pytest.mark.usefixtures("path")
-def test_what_is_essential_and_can_not_be_had_is_an_error(monkeypatch):
+def test_what_is_essential_and_can_not_be_had_is_an_error(note, monkeypatch):
     use(monkeypatch, Package("build", "g++", "command:c++"))
     with pytest.raises(TerraceError, match=r"could not be installed: g\+\+"):
-        packages.install(("build",))
+        packages.install(("build",), note)
 
 
-def test_what_only_tests_need_is_left_out_with_a_word(path, monkeypatch, capsys):
+def test_what_only_tests_need_is_left_out_with_a_word(note, path, monkeypatch, capsys):
     use(monkeypatch, Package("test", "spin", "command:spin"))
     put_apt(path, {})
-    assert packages.install(("test",)) == ()
+    assert packages.install(("test",), note) == ()
     assert "going on without: spin" in capsys.readouterr().err
 
 
-def test_without_root_and_sudo_the_command_to_type_is_shown(path, monkeypatch, capsys):
+def test_without_root_and_sudo_the_command_to_type_is_shown(note, path, monkeypatch, capsys):
     use(monkeypatch, Package("build", "g++", "command:c++"))
     put_apt(path, {"g++": "12"})
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(TerraceError):
-        packages.install(("build",))
+        packages.install(("build",), note)
     assert "please run  apt-get install g++" in capsys.readouterr().err
     assert not (path / "log").exists()
+
+
+def test_what_is_not_offered_is_not_looked_for_again(path, note, monkeypatch):
+    use(monkeypatch, Package("test", "spin", "command:spin"))
+    put_apt(path, {})
+    packages.install(("test",), note)
+    asked = (path / "log").read_text()
+    packages.install(("test",), note)
+    assert (path / "log").read_text() == asked
+
+
+def test_when_all_together_fails_the_essential_ones_are_tried_alone(path, note, monkeypatch):
+    use(
+        monkeypatch,
+        Package("build", "g++", "command:c++"),
+        Package("test", "spin", "command:spin"),
+    )
+    put_apt(
+        path,
+        {"g++": "12", "spin": "6"},
+        f"case $* in *spin*) exit 1 ;; esac; echo > {path}/c++; chmod +x {path}/c++",
+    )
+    assert packages.install(("build", "test"), note) == ()
+    assert packages.missing_packages(("build",)) == []

@@ -85,5 +85,6 @@ def test_all_is_printed_to_stderr_even_with_brackets_in_the_name(statistics, cap
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "did in [bold]x" in printed.err
+    assert "\N{HORIZONTAL ELLIPSIS}" not in printed.err
     assert "By size class" in printed.err
     assert "What aborts means." in printed.err

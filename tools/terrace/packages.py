@@ -49,6 +49,7 @@ def read_packages(text: str | None = None) -> list[Package]:
     """All lines of packages.txt."""
     if text is None:
         text = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8")
+    text = text.replace("{python}", f"{sys.version_info.major}.{sys.version_info.minor}")
     lines = (line.partition("#")[0].split() for line in text.splitlines())
     return [Package(*fields) for fields in lines if fields]
 
@@ -168,43 +169,58 @@ def _apt_install(prefix: list[str], names: list[str]) -> str:
     return "" if process.returncode == 0 else "".join(output[-20:]) or "apt-get failed\n"
 
 
-def _install_by_apt(missing: list[Package]) -> None:
+def _noted(note: Path) -> set[str]:
+    try:
+        return set(note.read_text(encoding="utf-8").split())
+    except OSError:
+        return set()
+
+
+def _update_lists(prefix: list[str]) -> bool:
+    command = [*prefix, "apt-get", "update", "-qq"]
+    nothing = subprocess.DEVNULL
+    return subprocess.run(command, stdin=nothing, stdout=nothing, check=False).returncode == 0
+
+
+def _install_by_apt(missing: list[Package], note: Path) -> None:
+    """Installs those that the distribution offers; the names of the others are left in the note."""
     names = [p.name for p in missing]
     prefix = _superuser()
     if prefix is None:
         say("neither root nor sudo: please run  apt-get install " + " ".join(names), always=True)
         return
-    say(
-        "going to install these distribution packages with apt-get: " + " ".join(names), always=True
-    )
-    update = [*prefix, "apt-get", "update", "-qq"]
-    if (
-        subprocess.run(
-            update, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False
-        ).returncode
-        != 0
-    ):
+    say("these distribution packages are missing: " + " ".join(names), always=True)
+    updated = _update_lists(prefix)
+    if not updated:
         say("apt-get update failed, trying with the package lists at hand")
     offered = _candidate_versions(names)
-    chosen = [p.name for p in missing if p.name in offered and offered[p.name] >= p.minimum]
-    left_out = [p.name for p in missing if p.name not in chosen and not p.fallback_extra]
-    if left_out:
-        say("not offered by this distribution, left out: " + " ".join(left_out))
-    if not chosen:
-        return
-    failure = _apt_install(prefix, chosen)
-    if failure:
+    chosen = [p for p in missing if p.name in offered and offered[p.name] >= p.minimum]
+    left_out = [p.name for p in missing if p not in chosen]
+    if left_out and updated:
+        note.write_text(" ".join(sorted({*_noted(note), *left_out})) + "\n", encoding="utf-8")
+    # All together; if that fails at least what nothing works without.
+    for attempt in (chosen, [p for p in chosen if p.purpose in ESSENTIAL]):
+        if not attempt:
+            return
+        say("installing with apt-get: " + " ".join(p.name for p in attempt), always=True)
+        failure = _apt_install(prefix, [p.name for p in attempt])
+        if not failure:
+            return
         say("apt-get install failed:\n" + failure.rstrip(), always=True)
 
 
-def install(purposes: tuple[str, ...], extras: frozenset[str] = frozenset()) -> tuple[str, ...]:
+def install(
+    purposes: tuple[str, ...], note: Path, extras: frozenset[str] = frozenset()
+) -> tuple[str, ...]:
     """Installs what is missing for the purposes; returns the extras that have to stand in.
 
     What `run` needs and can not be had is an error; the rest is reported, its tests are skipped.
+    The note names what the distribution was found not to offer: it is not looked for again.
     """
     missing = missing_packages(purposes, extras)
-    if missing and shutil.which("apt-get"):
-        _install_by_apt(missing)
+    wanted = [p for p in missing if p.purpose in ESSENTIAL or p.name not in _noted(note)]
+    if wanted and shutil.which("apt-get"):
+        _install_by_apt(wanted, note)
         missing = missing_packages(purposes, extras)
     lost = [p for p in missing if not p.fallback_extra]
     essential = [p.name for p in lost if p.purpose in ESSENTIAL]

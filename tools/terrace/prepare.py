@@ -16,7 +16,9 @@ def prepare(
     """
     with checkout.locked():
         stand_ins = packages.install(
-            (*packages.ESSENTIAL, *purposes), venv.installed_extras(checkout)
+            (*packages.ESSENTIAL, *purposes),
+            checkout.build / "packages-not-offered.txt",
+            venv.installed_extras(checkout),
         )
         changed = venv.ensure_extras(checkout, ("run", *extras, *stand_ins))
     if changed or not venv.is_running_in(checkout):

@@ -18,9 +18,6 @@ from rich.table import Table
 from terrace.messages import count
 from terrace.stats import Statistics
 
-# For the title, which may be longer than a line of the table.
-MINIMUM_WIDTH = 60
-
 SUMMARY_MEMORY = ("held", "live", "purged")
 
 
@@ -105,9 +102,8 @@ def _print_table(target: Console, make: Callable[..., Table]) -> None:
     table = make(exact=True)
     if target.is_terminal and _width(target, table) > target.width:
         table = make(exact=False)
-    target.print(
-        table, width=max(_width(target, table), MINIMUM_WIDTH), crop=False, soft_wrap=False
-    )
+    target.width = max(target.width, _width(target, table))
+    target.print(table)
 
 
 def legend(total: Statistics) -> Table:
