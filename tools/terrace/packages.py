@@ -133,18 +133,13 @@ def _superuser() -> list[str] | None:
 def _apt_install(prefix: list[str], names: list[str]) -> str:
     """Runs apt-get install under a progress bar; returns what it said if it failed, else ""."""
     settings = ["env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"]
-    command = [
-        *(*prefix, *settings, "apt-get", "install", "-y", "-q", "--no-install-recommends"),
-        *(
-            "-o",
-            "APT::Status-Fd=1",
-            "-o",
-            "Dpkg::Use-Pty=0",
-            "-o",
-            "Dpkg::Options::=--force-confold",
-        ),
-        *names,
-    ]
+    # A descriptor of its own for the status: dpkg closes it in the packages' scripts, which need
+    # their stdout; opened behind sudo, which closes all but the first three.
+    apt = [*prefix, *settings, "sh", "-c", 'exec apt-get "$@" 3>&1', "sh"]
+    options = ("APT::Status-Fd=3", "Dpkg::Use-Pty=0", "Dpkg::Options::=--force-confold")
+    command = [*apt, "install", "-y", "-q", "--no-install-recommends"]
+    command += [word for option in options for word in ("-o", option)]
+    command += names
     output: list[str] = []
     with (
         progress("installing distribution packages") as step,
@@ -162,7 +157,8 @@ def _apt_install(prefix: list[str], names: list[str]) -> str:
             # dlstatus:3:41.5:Retrieving file 3 of 9 / pmstatus:cmake:60.0:Unpacking cmake
             status = re.match(r"(dl|pm)status:[^:]*:([0-9.]+):(.*)", line)
             if status is None:
-                output.append(line)
+                if not line.startswith(("pmerror:", "pmconffile:")):
+                    output.append(line)
                 continue
             half = 0 if status.group(1) == "dl" else 50
             step.update(half + int(float(status.group(2)) / 2), 100, status.group(3))
