@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "report.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <unistd.h>
+
+namespace stress {
+
+void fail(const char* format, ...) {
+  char line[512] = "stress: ";
+  constexpr std::size_t prefix = 8;
+  va_list arguments;
+  va_start(arguments, format);
+  const int n = std::vsnprintf(line + prefix, sizeof line - prefix - 1, format, arguments);
+  va_end(arguments);
+  std::size_t length = prefix + (n < 0 ? 0 : static_cast<std::size_t>(n));
+  if (length > sizeof line - 1) length = sizeof line - 1;
+  line[length++] = '\n';
+  if (write(STDERR_FILENO, line, length) < 0) _exit(2);
+  _exit(1);
+}
+
+}  // namespace stress
