@@ -47,6 +47,34 @@
 
 #endif
 
+#if defined(__aarch64__)
+
+// The class offset was added to the slot, so a re-read has to add it again.
+#if defined(TERRACE_MUTANT_WRONG_LENGTH)
+#define TERRACE_MUTANT_REREAD_SHIFTED(index) TERRACE_SEQ_DELAY(1)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_SEQ_DELAY(1)
+#elif defined(TERRACE_MUTANT_SLOT_REREAD)
+#define TERRACE_MUTANT_REREAD_SHIFTED(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_SHIFTED index
+#define TERRACE_MUTANT_REREAD_MULTIPLIED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED
+#undef TERRACE_MUTANT_NORMAL_END
+#define TERRACE_MUTANT_NORMAL_END "\n\t"
+#else
+#define TERRACE_MUTANT_REREAD_SHIFTED(index)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED
+#endif
+
+#if defined(TERRACE_MUTANT_TWO_STORES)
+#define TERRACE_MUTANT_COMMIT(value, place, offset)                             \
+  "add x17, %[" place "], " offset "\n\t"                                       \
+  "str %w[" value "], [x17]\n\t" TERRACE_SEQ_DELAY(1)                          \
+  "lsr %[scratch], %[" value "], #32\n\t"                                      \
+  "str %w[scratch], [x17, #4]\n"
+#else
+#define TERRACE_MUTANT_COMMIT(value, place, offset) "str %[" value "], [%[" place "], " offset "]\n"
+#endif
+
+#endif
+
 #if defined(TERRACE_MUTANT_MISSING_CHECK)
 #define TERRACE_MUTANT_CHECK(code)
 #else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// As x86_64/vfork.S; clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0). The link register is kept in x9... across the system call only
-// registers survive; the calls before and after it save what they need.
+// As x86_64/vfork.S; the system call is clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0). The link register survives it, and nothing of
+// ours is on the stack while the child runs.
         .text
         .globl vfork
         .type vfork, %function

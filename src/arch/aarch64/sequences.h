@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Contracts: arch/sequences.h. Labels as in x86_64/sequences.h: 1 begin again, 2 start, 3 end, 4 descriptor, 5 abort.
+//
+// The order of the commit: a plain str. Another cpu reads these words only after stop_slot(), whose membarrier orders all that
+// came before, so no release is needed here.
+#pragma once
+
+#include "arch/chain.h"
+#include "arch/cpu.h"
+#include "arch/mutants.h"
+#include "base/attributes.h"
+
+// The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
+#define TERRACE_SEQ_BEGIN                                    \
+  "1:\n\t"                                                   \
+  "adrp %[scratch], 4f\n\t"                                  \
+  "add %[scratch], %[scratch], :lo12:4f\n\t"                 \
+  "str %[scratch], [%[cs]]\n"                                \
+  "2:\n\t"
+#define TERRACE_SEQ_TABLE(abort_code)                        \
+  ".pushsection __rseq_cs, \"aw\"\n\t"                       \
+  ".balign 32\n"                                             \
+  "4:\n\t"                                                   \
+  ".long 0, 0\n\t"                                           \
+  ".quad 2b, 3b - 2b, 5f\n\t"                                \
+  ".popsection\n\t"                                          \
+  ".pushsection .text.terrace_abort, \"ax\"\n\t"             \
+  ".balign 4\n\t"                                            \
+  ".inst 0xd428bc00\n"                                       \
+  "5:\n\t" abort_code "b 1b\n\t"                             \
+  ".popsection\n\t"
+// x16 and x17 are the registers that any branch may change; the sequences declare them clobbered.
+#define TERRACE_SEQ_ADD_ONE                                  \
+  "8:\n\t"                                                   \
+  "ldxr x17, [x16]\n\t"                                      \
+  "add x17, x17, #1\n\t"                                     \
+  "stxr %w[scratch], x17, [x16]\n\t"                         \
+  "cbnz %w[scratch], 8b\n\t"
+#define TERRACE_SEQ_COUNT_ABORT                              \
+  "adrp x16, terrace_abort_counts\n\t"                       \
+  "add x16, x16, :lo12:terrace_abort_counts\n\t" TERRACE_SEQ_ADD_ONE
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
+  "adrp x16, terrace_abort_counts\n\t"                       \
+  "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
+  "add x16, x16, %[cls], lsl #3\n\t" TERRACE_SEQ_ADD_ONE
+
+#if defined(TERRACE_INJECT)
+#define TERRACE_SEQ_DELAY(which)                             \
+  "adrp x16, terrace_delays\n\t"                             \
+  "add x16, x16, :lo12:terrace_delays\n\t"                   \
+  "ldr w16, [x16, #4*" #which "]\n\t"                        \
+  "cbz w16, 7f\n"                                            \
+  "6:\n\t"                                                   \
+  "sub w16, w16, #1\n\t"                                     \
+  "cbnz w16, 6b\n"                                           \
+  "7:\n\t"
+#else
+#define TERRACE_SEQ_DELAY(which)
+#endif
+
+#define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
+
+#define TERRACE_SEQ_SLOT_SHIFTED                             \
+  "ldrsw %[slot], [%[sl]]\n\t"                               \
+  "add %[slot], %[base], %[slot], lsl %[shift]\n\t"
+#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
+  "ldrsw %[slot], [%[sl]]\n\t"                               \
+  "madd %[slot], %[slot], %[stride], %[base]\n\t"
+
+namespace terrace::arch {
+
+/// Opaque, so that the compiler does not keep the block in another register for the sake of the cold exits.
+TERRACE_INLINE void* block_of_key(std::uint64_t key, std::uint64_t key_base) noexcept {
+  __asm__("" : "+r"(key));
+  return reinterpret_cast<void*>(key - key_base);  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// [sequence 1]
+template <int shift, int offset>
+TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+  void* p;
+  std::uint64_t word, next, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "add %[slot], %[slot], %[cls], lsl #3\n\t"
+               "ldr %[word], [%[slot], %[off]]\n\t"
+               "lsr %[p], %[word], #8\n\t"
+               "cbz %[p], %l[nothing]\n\t"
+               "ldr %[next], [%[p]]\n\t"
+               "add %w[scratch], %w[next], #1\n\t"
+               "eor %w[scratch], %w[scratch], %w[word]\n\t"
+               "tst %w[scratch], #0xff\n\t"
+               "b.ne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
+                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot),
+                 [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset)
+               : "cc", "memory", "x16", "x17"
+               : nothing, broken);
+  TERRACE_SEQ_AFTER;
+  block = p;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+broken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::corrupt;
+}
+
+/// [sequence 2] An abort finds the block in its register still: nothing is shifted in place here.
+template <int shift, int offset, int caps>
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void*& block,
+                             std::uint64_t key_base) noexcept {
+  std::uint64_t word, slot, scratch, limit;
+  const std::uintptr_t tp = thread_pointer();
+  const std::uint64_t key = reinterpret_cast<std::uintptr_t>(block) + key_base;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "add %[scratch], %[slot], %[caps]\n\t"
+               "ldrb %w[limit], [%[scratch], %[cls]]\n\t"
+               "add %[slot], %[slot], %[cls], lsl #3\n\t"
+               "ldr %[word], [%[slot], %[off]]\n\t"
+               "and %w[scratch], %w[word], #0xff\n\t"
+               "cmp %w[scratch], %w[limit]\n\t"
+               "b.hs %l[no_room]\n\t"
+               "ldr %[limit], [%[p], #8]\n\t"
+               "cmp %[limit], %[key]\n\t"
+               "b.eq %l[suspect]\n\t"
+               "str %[key], [%[p], #8]\n\t"
+               "str %[word], [%[p]]\n\t"
+               "add %w[scratch], %w[scratch], #1\n\t"
+               "orr %[limit], %[scratch], %[p], lsl #8\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_COMMIT("limit", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
+               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
+                                 "str xzr, [%[p], #8]\n\t")
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch), [limit] "=&r"(limit)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
+                 [p] "r"(block), [key] "r"(key), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+               : "cc", "memory", "x16", "x17"
+               : no_room, suspect);
+  TERRACE_SEQ_AFTER;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+suspect:
+  TERRACE_SEQ_AFTER;
+  return Sequence::freed_twice;
+}
+
+/// [sequence 3]
+inline Sequence take_all(const Area& area, Words words, ChainWord& chain) noexcept {
+  std::uint64_t word, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "ldr %[word], [%[slot]]\n\t"
+               "lsr %[scratch], %[word], #8\n\t"
+               "cbz %[scratch], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED
+               "str xzr, [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride)
+               : "cc", "memory", "x16", "x17"
+               : nothing);
+  TERRACE_SEQ_AFTER;
+  chain = word;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+}
+
+/// [sequence 4]
+inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
+  std::uint64_t slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               TERRACE_MUTANT_CHECK("ldr %[scratch], [%[slot]]\n\t"
+                                    "cbnz %[scratch], %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED
+               "str %[chain], [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [chain] "r"(chain)
+               : "cc", "memory", "x16", "x17"
+               : taken);
+  TERRACE_SEQ_AFTER;
+  return Sequence::done;
+taken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::occupied;
+}
+
+/// [sequence 5] top is the word, limit the one after it.
+inline Sequence bump(const Area& area, Words words, std::size_t bytes, std::uint64_t& start) noexcept {
+  std::uint64_t top, next, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "ldr %[top], [%[slot]]\n\t"
+               "adds %[next], %[top], %[bytes]\n\t"
+               "b.cs %l[no_room]\n\t"
+               "ldr %[scratch], [%[slot], #8]\n\t"
+               "cmp %[next], %[scratch]\n\t"
+               "b.hi %l[no_room]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                   TERRACE_MUTANT_COMMIT("next", "slot", "#0")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [top] "=&r"(top), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [bytes] "r"(bytes)
+               : "cc", "memory", "x16", "x17"
+               : no_room);
+  TERRACE_SEQ_AFTER;
+  start = top;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+}
+
+/// [sequence 1] with a stride known at run time, without class.
+inline Sequence pop_word(const Area& area, Words words, void*& block) noexcept {
+  void* p;
+  std::uint64_t word, next, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "ldr %[word], [%[slot]]\n\t"
+               "lsr %[p], %[word], #8\n\t"
+               "cbz %[p], %l[nothing]\n\t"
+               "ldr %[next], [%[p]]\n\t"
+               "add %w[scratch], %w[next], #1\n\t"
+               "eor %w[scratch], %w[scratch], %w[word]\n\t"
+               "tst %w[scratch], #0xff\n\t"
+               "b.ne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                   TERRACE_MUTANT_COMMIT("next", "slot", "#0")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride)
+               : "cc", "memory", "x16", "x17"
+               : nothing, broken);
+  TERRACE_SEQ_AFTER;
+  block = p;
+  return Sequence::done;
+nothing:
+  TERRACE_SEQ_AFTER;
+  return Sequence::empty;
+broken:
+  TERRACE_SEQ_AFTER;
+  return Sequence::corrupt;
+}
+
+/// [sequence 2] as above, with the caller's cap and without key.
+inline Sequence push_word(const Area& area, Words words, unsigned cap, void* block) noexcept {
+  std::uint64_t word, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               "ldr %[word], [%[slot]]\n\t"
+               "and %w[scratch], %w[word], #0xff\n\t"
+               "cmp %w[scratch], %w[cap]\n\t"
+               "b.hs %l[no_room]\n\t"
+               "str %[word], [%[p]]\n\t"
+               "add %w[scratch], %w[scratch], #1\n\t"
+               "orr %[word], %[scratch], %[p], lsl #8\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_MUTANT_COMMIT("word", "slot", "#0")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [p] "r"(block), [cap] "r"(cap)
+               : "cc", "memory", "x16", "x17"
+               : no_room);
+  TERRACE_SEQ_AFTER;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+}
+
+}  // namespace terrace::arch
