@@ -18,6 +18,7 @@ JUNIT = """<?xml version="1.0"?>
 """
 
 CTEST = """#!/bin/sh
+echo "ctest $*"
 while [ $# -gt 0 ]; do
   case $1 in --output-junit) out=$2 ;; --preset) preset=$2 ;; esac
   shift
@@ -87,6 +88,14 @@ def test_the_layers_are_checked_first(checkout, capsys, text, status):
     (checkout.root / "tools" / "check_layers.py").write_text(text)
     assert testing.run_tests(checkout, ("dev",)) == status
     assert capsys.readouterr().out.endswith(f"{2 - status} passed, {status} failed, 0 skipped\n")
+
+
+def test_tests_that_do_not_depend_on_the_preset_run_once(checkout, capsys):
+    testing.run_tests(checkout, ("dev", "tsan"), "stress")
+    first, second = (x for x in capsys.readouterr().out.splitlines() if x.startswith("ctest "))
+    assert "--tests-regex stress" in first
+    assert "--label-exclude" not in first
+    assert second.endswith("--tests-regex stress --label-exclude ^models$")
 
 
 def test_benchmarks_are_compiled_in_one_preset():
