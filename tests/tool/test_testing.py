@@ -90,9 +90,9 @@ def test_the_layers_are_checked_first(checkout, capsys, text, status):
     assert capsys.readouterr().out.endswith(f"{2 - status} passed, {status} failed, 0 skipped\n")
 
 
-def test_tests_that_do_not_depend_on_the_preset_run_once(checkout, capsys):
+def test_tests_that_do_not_depend_on_the_preset_run_once(checkout, capfd):
     testing.run_tests(checkout, ("dev", "tsan"), "stress")
-    first, second = (x for x in capsys.readouterr().out.splitlines() if x.startswith("ctest "))
+    first, second = (x for x in capfd.readouterr().out.splitlines() if x.startswith("ctest "))
     assert "--tests-regex stress" in first
     assert "--label-exclude" not in first
     assert second.endswith("--tests-regex stress --label-exclude ^models$")
