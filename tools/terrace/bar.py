@@ -16,7 +16,13 @@ class _Bar:
         self._task = task
 
     def update(self, done: int, total: int, text: str = "") -> None:
-        self._progress.update(self._task, completed=done, total=total, text=text[-60:])
+        # Of "Building CXX object .../heap.cpp.o" only the end matters, and a line is short.
+        text = text.rpartition("/")[2][-30:]
+        self._progress.update(self._task, completed=done, total=total, text=text)
+
+    def finish(self) -> None:
+        total = self._progress.tasks[self._task].total
+        self._progress.update(self._task, completed=total or 1, text="")
 
 
 @contextlib.contextmanager
@@ -33,4 +39,4 @@ def bar(title: str) -> Iterator[_Bar]:
         task = progress.add_task(f"terrace: {title}", total=1, text="")
         step = _Bar(progress, task)
         yield step
-        progress.update(task, text="")
+        step.finish()
