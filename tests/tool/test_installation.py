@@ -44,7 +44,7 @@ def test_pkg_config_comes_before_the_standard_directories(nothing_installed, scr
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """The package as pip installs it, from a copy: building writes beside the sources."""
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", minversion="70.1")
     pytest.importorskip("rich")
     directory = tmp_path_factory.mktemp("installed")
     ignore = shutil.ignore_patterns("__pycache__")
