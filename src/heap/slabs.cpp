@@ -140,6 +140,48 @@ unsigned Slabs::gather(Record& r, unsigned want, std::uint16_t* indices) noexcep
   return n;
 }
 
+namespace {
+
+// Addresses of blocks in ascending order, mostly neighbours: no division for those.
+class Addresses {
+ public:
+  Addresses(std::byte* start, const Shape& s) noexcept : start_(start), shape_(s) {}
+  std::byte* of(std::uint32_t i) noexcept {
+    if (i != next_ || within_ == shape_.per_group) {
+      within_ = i % shape_.per_group;
+      offset_ = shape_.offset_of(i);
+    }
+    std::byte* const at = start_ + offset_;
+    next_ = i + 1;
+    ++within_;
+    offset_ += shape_.stride;
+    return at;
+  }
+
+ private:
+  std::byte* start_;
+  const Shape& shape_;
+  std::uint32_t next_ = ~std::uint32_t{0}, within_ = 0, offset_ = 0;
+};
+
+// A chain of the blocks, lowest in front, written from low to high. Requires n > 0.
+ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n,
+                      std::uint64_t key_base) noexcept {
+  Addresses addresses(start, s);
+  std::byte* block = addresses.of(indices[0]);
+  const ChainWord w = chain::make(block, n);
+  for (unsigned i = 1; i <= n; ++i) {
+    std::byte* const next = i < n ? addresses.of(indices[i]) : nullptr;
+    auto* const words = reinterpret_cast<std::uint64_t*>(block);
+    words[0] = i < n ? chain::make(next, n - i) : chain::empty;
+    words[1] = key_of(block, key_base);
+    block = next;
+  }
+  return w;
+}
+
+}  // namespace
+
 ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
   std::uint16_t indices[chain::longest];
   unsigned n = 0;
@@ -156,54 +198,59 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
   }
-  // The blocks are ours: they are linked, and their pages faulted in, without the lock. The lowest ends up in front.
-  const std::uint64_t key_base = key_base_of(spans_->window());
-  const Shape& s = shape(h);
-  ChainWord w = chain::empty;
-  for (unsigned i = n; i > 0; --i) {
-    std::byte* const block = start + s.offset_of(indices[i - 1]);
-    w = chain::pushed(w, block, key_of(block, key_base));
-  }
   counters_[index(class_of(h))].cut.add(n);
-  return w;
+  // The blocks are ours: they are linked, and their pages faulted in, without the lock.
+  return link_blocks(start, shape(h), indices, n, key_base_of(spans_->window()));
 }
 
-void Slabs::put_back_one(void* block) noexcept {
-  const span::Window& window = spans_->window();
-  const GranuleIndex i = window.index_of(block);
-  const HomeClass h{window.class_byte(i)};
-  if (index(h) == 0) report_invalid_pointer("free", block);
-  const GranuleIndex first = window.record(i).first;
+// Marks one block free. The class is locked.
+void Slabs::put_back_one(HomeClass h, GranuleIndex first, void* block) noexcept {
+  Class& c = classes_[index(h)];
+  Record& r = spans_->window().record(first);
   const std::uint32_t nth =
       shape(h).block_at(static_cast<std::uint32_t>(static_cast<std::byte*>(block) - first_block(first)));
-  Class& c = classes_[index(h)];
-  const os::LockGuard guard(c.mutex);
-  Record& r = window.record(first);
   if (nth >= r.block_count) report_invalid_pointer("free", block);
   const std::uint64_t bit = std::uint64_t{1} << nth % 64;
   if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
   r.free_map[nth / 64] |= bit;
   r.scan = min_of(r.scan, nth / 64);
-  if (r.free_blocks++ == 0) link(c, first);
   r.when += shape(h).stride;
-  waste_.add(shape(h).stride);
-  if (r.free_blocks == r.block_count && (++c.empty > 1 || wasteful(r))) {
-    release_slab(h, first);
-  } else if (wasteful(r)) {
-    purge_free_pages(h, first);
+  if (r.free_blocks++ == 0) link(c, first);
+}
+
+// What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
+void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
+  Class& c = classes_[index(h)];
+  Record& r = spans_->window().record(first);
+  if (r.free_blocks == r.block_count) {
+    ++c.empty;
+    if (c.empty > 1 || wasteful(r)) return release_slab(h, first);
   }
+  if (wasteful(r)) purge_free_pages(h, first);
 }
 
 void Slabs::put_back(ChainWord blocks) noexcept {
   if (!chain::has_blocks(blocks)) return;
-  const HomeClass h{spans_->window().class_byte(spans_->window().index_of(chain::first(blocks)))};
-  counters_[index(class_of(h))].returned.add(chain::count(blocks));
+  const span::Window& window = spans_->window();
+  const HomeClass h{window.class_byte(window.index_of(chain::first(blocks)))};
+  if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
+  const unsigned n = chain::count(blocks);
+  counters_[index(class_of(h))].returned.add(n);
+  waste_.add(std::uint64_t{n} * shape(h).stride);
+  const os::LockGuard guard(classes_[index(h)].mutex);
+  GranuleIndex first = no_granule;
   while (chain::has_blocks(blocks)) {
     void* const block = chain::first(blocks);
     if (!chain::intact(blocks)) report_write_after_free("free", block);
     blocks = chain::rest(blocks);
-    put_back_one(block);
+    const GranuleIndex granule = window.index_of(block);
+    if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", block);
+    const GranuleIndex slab = window.record(granule).first;
+    if (slab != first && first != no_granule) settle(h, first);
+    first = slab;
+    put_back_one(h, slab, block);
   }
+  settle(h, first);
 }
 
 void Slabs::release_empty() noexcept {

@@ -56,7 +56,8 @@ class Slabs {
   void link_last(Class& c, span::GranuleIndex first) noexcept;
   void unlink(Class& c, span::GranuleIndex first) noexcept;
   unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
-  void put_back_one(void* block) noexcept;
+  void put_back_one(HomeClass h, span::GranuleIndex first, void* block) noexcept;
+  void settle(HomeClass h, span::GranuleIndex first) noexcept;
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
     return spans_->window().address(first) + spans_->window().record(first).start;
