@@ -101,7 +101,11 @@ constexpr Shape make_shape(SizeClass c, Placement placement) {
 consteval Shapes make_shapes(Placement placement) {
   Shapes all{};
   for (std::size_t c = 1; c < class_count; ++c) {
-    all.at(c) = make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement);
+    Shape& s = all.at(c);
+    s = make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement);
+    s.stride_reciprocal = Shape::reciprocal_of(s.stride);
+    // One group: the quotient is always 0.
+    s.group_reciprocal = s.group_bytes == ~std::uint32_t{0} ? 0 : Shape::reciprocal_of(s.group_bytes);
   }
   return all;
 }
@@ -113,6 +117,7 @@ constexpr Shapes odd_shapes = make_shapes(Placement::odd);
 consteval bool shapes_hold(const Shapes& shapes) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const Shape& s = shapes[c];
+    if (s.granules * span::granule_size > std::size_t{1} << 22) return false;
     if (s.blocks == 0 || s.blocks > 4096 || s.stride < class_sizes.bytes[c]) return false;
     const std::size_t end = (s.colours - 1U) * cache_line + s.offset_of(s.blocks - 1) + s.stride;
     if (end > s.granules * span::granule_size) return false;

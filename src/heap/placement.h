@@ -24,17 +24,25 @@ struct Shape {
   std::uint16_t granules = 1;     // per slab
   std::uint16_t colours = 1;      // line offsets that the slab's start may have
   std::uint16_t colour_step = 0;
+  // Reciprocals: x / d == x * reciprocal >> 44 for every x below 2^22 (a slab is shorter) and d up to 2^17.
+  std::uint64_t stride_reciprocal = 0, group_reciprocal = 0;
 
   /// Bytes from the slab's first block to block i.
   constexpr std::uint32_t offset_of(std::uint32_t i) const noexcept {
     return i / per_group * group_bytes + i % per_group * stride;
   }
-  /// The block that begins at `offset`, or `blocks` when none does.
+  /// The block that begins at `offset`, or `blocks` when none does. Requires offset < 2^22.
   constexpr std::uint32_t block_at(std::uint32_t offset) const noexcept {
-    const std::uint32_t within = offset % group_bytes;
-    const std::uint32_t nth = within / stride;
-    const std::uint32_t i = offset / group_bytes * per_group + nth;
-    return within % stride == 0 && nth < per_group && i < blocks ? i : blocks;
+    const auto group = static_cast<std::uint32_t>(offset * group_reciprocal >> reciprocal_shift);
+    const std::uint32_t within = offset - group * group_bytes;
+    const auto nth = static_cast<std::uint32_t>(within * stride_reciprocal >> reciprocal_shift);
+    const std::uint32_t i = group * per_group + nth;
+    return nth * stride == within && nth < per_group && i < blocks ? i : blocks;
+  }
+
+  static constexpr unsigned reciprocal_shift = 44;
+  static constexpr std::uint64_t reciprocal_of(std::uint32_t d) noexcept {
+    return ((std::uint64_t{1} << reciprocal_shift) + d - 1) / d;
   }
 };
 

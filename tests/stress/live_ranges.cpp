@@ -3,6 +3,7 @@
 
 #include "report.h"
 
+#include <iterator>
 #include <bit>
 
 namespace stress {

@@ -14,8 +14,12 @@ class SpansTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(spans_->open()); }
   std::byte* memory(GranuleIndex i) { return spans_->window().address(i); }
-  // Not on the stack, and never given back: a window is for the life of a process.
-  Spans* spans_ = new Spans;
+  // Not on the stack, and never destroyed: a window is for the life of a process.
+  Spans* spans_ = kept().emplace_back(new Spans);
+  static std::vector<Spans*>& kept() {
+    static auto* const all = new std::vector<Spans*>;
+    return *all;
+  }
 };
 
 TEST_F(SpansTest, fresh_spans_are_zero_and_writable) {

@@ -17,14 +17,15 @@
   "add %[scratch], %[scratch], :lo12:4f\n\t"                 \
   "str %[scratch], [%[cs]]\n"                                \
   "2:\n\t"
+// "?": into the section group of the function, if it has one, so that they are kept or dropped together.
 #define TERRACE_SEQ_TABLE(abort_code)                        \
-  ".pushsection __rseq_cs, \"aw\"\n\t"                       \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
   ".balign 32\n"                                             \
   "4:\n\t"                                                   \
   ".long 0, 0\n\t"                                           \
   ".quad 2b, 3b - 2b, 5f\n\t"                                \
   ".popsection\n\t"                                          \
-  ".pushsection .text.terrace_abort, \"ax\"\n\t"             \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
   ".balign 4\n\t"                                            \
   ".inst 0xd428bc00\n"                                       \
   "5:\n\t" abort_code "b 1b\n\t"                             \

@@ -12,14 +12,15 @@
   "leaq 4f(%%rip), %[scratch]\n\t"                           \
   "movq %[scratch], %%fs:(%[cs])\n"                          \
   "2:\n\t"
+// "?": into the section group of the function, if it has one, so that they are kept or dropped together.
 #define TERRACE_SEQ_TABLE(abort_code)                        \
-  ".pushsection __rseq_cs, \"aw\"\n\t"                       \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
   ".balign 32\n"                                             \
   "4:\n\t"                                                   \
   ".long 0, 0\n\t"                                           \
   ".quad 2b, 3b - 2b, 5f\n\t"                                \
   ".popsection\n\t"                                          \
-  ".pushsection .text.terrace_abort, \"ax\"\n\t"             \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
   ".byte 0x0f, 0xb9, 0x3d\n\t"                               \
   ".long 0x53053053\n"                                       \
   "5:\n\t" abort_code "jmp 1b\n\t"                           \
