@@ -25,6 +25,17 @@ void expand(std::string_view pattern, Writer& out) noexcept {
   }
 }
 
+Snapshot* inherited = nullptr;  // what the parent had counted when this process was forked
+
+void subtract_inherited(Snapshot& s) noexcept {
+  if (inherited == nullptr) return;
+  for (std::size_t l = 0; l < level_count; ++l) {
+    s.total[l].since(inherited->total[l]);
+    for (std::size_t c = 0; c < heap::max_size_classes; ++c) s.by_class[l][c].since(inherited->by_class[l][c]);
+  }
+  s.purged -= min_of(s.purged, inherited->purged);
+}
+
 void write_to(int fd, bool json) noexcept {
   // Mapped, not allocated: the report must not change what it reports, and the stack may be small.
   constexpr std::size_t bytes = sizeof(Snapshot) + report_size;
@@ -33,12 +44,19 @@ void write_to(int fd, bool json) noexcept {
   auto& snapshot = *reinterpret_cast<Snapshot*>(memory);
   char* const text = reinterpret_cast<char*>(memory + sizeof(Snapshot));
   take_snapshot(snapshot);
+  subtract_inherited(snapshot);
   const std::size_t n = json ? write_json(snapshot, text, report_size) : write_text(snapshot, text, report_size);
   os::write_all(fd, {text, min_of(n, report_size)});
   os::release(memory, round_up(bytes, os::page_size()));
 }
 
 }  // namespace
+
+void forget_parent() noexcept {
+  if (os::environment("TERRACE_STATS_FILE") == nullptr && os::environment("TERRACE_STATS") == nullptr) return;
+  if (inherited == nullptr) inherited = static_cast<Snapshot*>(os::map(round_up(sizeof(Snapshot), os::page_size())));
+  if (inherited != nullptr) take_snapshot(*inherited);
+}
 
 void report_at_exit() noexcept {
   if (const char* pattern = os::environment("TERRACE_STATS_FILE")) {

@@ -98,6 +98,12 @@ void Row::add(const Row& other) noexcept {
   }
 }
 
+void Row::since(const Row& earlier) noexcept {
+  for (std::size_t i = 0; i < column_count; ++i) {
+    if (static_cast<Column>(i) != Column::held) value[i] -= min_of(value[i], earlier.value[i]);
+  }
+}
+
 void take_snapshot(Snapshot& out) noexcept {
   heap::Heap& h = heap::heap;
   out = Snapshot{};

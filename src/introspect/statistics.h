@@ -29,6 +29,8 @@ struct Row {
   }
   std::uint64_t get(Column c) const noexcept { return value[static_cast<std::size_t>(c)]; }
   void add(const Row& other) noexcept;
+  /// Takes the monotonic columns of an earlier row away.
+  void since(const Row& earlier) noexcept;
 };
 
 struct Snapshot {
@@ -46,6 +48,9 @@ std::string_view name_of(Level level) noexcept;
 /// Both return the length of the whole text; what does not fit is cut.
 std::size_t write_json(const Snapshot& s, char* buf, std::size_t size) noexcept;
 std::size_t write_text(const Snapshot& s, char* buf, std::size_t size) noexcept;
+
+/// In a forked child: what its parent did until now is not to be reported a second time. Nothing is done unless a report is wanted.
+void forget_parent() noexcept;
 
 /// What TERRACE_STATS and TERRACE_STATS_FILE ask for, done at normal exit.
 void report_at_exit() noexcept;

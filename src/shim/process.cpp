@@ -11,7 +11,10 @@ namespace {
 
 void before_fork() { heap.before_fork(); }
 void in_parent() { heap.after_fork_in_parent(); }
-void in_child() { heap.after_fork_in_child(); }
+void in_child() {
+  heap.after_fork_in_child();
+  terrace::introspect::forget_parent();
+}
 
 // As early as constructors go. pthread_atfork runs `before` handlers last first, so what others do in theirs still works.
 __attribute__((constructor(101))) void at_start() { pthread_atfork(before_fork, in_parent, in_child); }
