@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Fails on an include that tools/layers.toml does not list, on a cycle, on `../`, and on system calls outside of their layers.
+
+check_layers.py [--root DIR]      the checkout to look at
+check_layers.py --selftest        plants each kind of breach in a copy and must find it
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+SYSTEM_CALL = re.compile(r"\bsyscall\s*\(|<sys/syscall\.h>|^\s*(?:\"\s*)?syscall\b|\bsvc\s+#?0|raw_syscall", re.M)
+SUFFIXES = {".h", ".cpp", ".S"}
+
+
+def read_toml(path: pathlib.Path) -> dict[str, dict[str, list[str]]]:
+    """The subset used here (lists of strings in tables), so that Python before 3.11 will do."""
+    tables: dict[str, dict[str, list[str]]] = {}
+    table: dict[str, list[str]] = {}
+    for line in path.read_text().splitlines():
+        line = line.split("#")[0].strip()
+        if line.startswith("["):
+            table = tables.setdefault(line.strip("[]"), {})
+        elif "=" in line:
+            key, value = line.split("=", 1)
+            table[key.strip()] = re.findall(r'"([^"]*)"', value)
+    return tables
+
+
+def find_cycle(edges: dict[str, list[str]]) -> list[str]:
+    """A cycle among the allowed edges themselves, or nothing."""
+    done: set[str] = set()
+
+    def visit(layer: str, path: list[str]) -> list[str]:
+        if layer in path:
+            return [*path, layer]
+        if layer not in done:
+            for below in edges[layer]:
+                if found := visit(below, [*path, layer]):
+                    return found
+            done.add(layer)
+        return []
+
+    for layer in edges:
+        if found := visit(layer, []):
+            return found
+    return []
+
+
+def breaches(root: pathlib.Path) -> list[str]:
+    tables = read_toml(root / "tools" / "layers.toml")
+    edges, may_call = tables["layers"], tables["system_calls"]["allowed"]
+    found = [f"layers.toml: cycle {' -> '.join(cycle)}"] if (cycle := find_cycle(edges)) else []
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix not in SUFFIXES:
+            continue
+        layer, text, name = path.relative_to(root / "src").parts[0], path.read_text(), path.relative_to(root)
+        if layer not in edges:
+            found.append(f"{name}: {layer} is no layer of layers.toml")
+            continue
+        for include in INCLUDE.findall(text):
+            target = include.split("/")[0]
+            if ".." in include:
+                found.append(f"{name}: includes {include}; give the path from src/")
+            elif target == "terrace" or target == layer:
+                continue
+            elif target not in edges[layer]:
+                found.append(f"{name}: {layer} may not include {include}")
+        if layer not in may_call and SYSTEM_CALL.search(text):
+            found.append(f"{name}: system calls belong into os")
+    return found
+
+
+def selftest(root: pathlib.Path) -> int:
+    plants = {
+        "src/base/planted.h": '#include "heap/heap.h"\n',
+        "src/heap/planted.h": '#include "../base/bits.h"\n',
+        "src/level/planted.cpp": "#include <sys/syscall.h>\n",
+        "src/nowhere/planted.h": "\n",
+    }
+    missed = 0
+    for name, text in plants.items():
+        with tempfile.TemporaryDirectory() as directory:
+            copy = pathlib.Path(directory)
+            shutil.copytree(root / "src", copy / "src")
+            shutil.copytree(root / "tools", copy / "tools", ignore=shutil.ignore_patterns("__pycache__"))
+            (copy / name).parent.mkdir(exist_ok=True)
+            (copy / name).write_text(text)
+            if not any(name in b for b in breaches(copy)):
+                print(f"not found: {text!r} in {name}")
+                missed += 1
+    print(f"{len(plants) - missed} of {len(plants)} planted breaches found")
+    return 1 if missed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--selftest", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.selftest:
+        return selftest(arguments.root)
+    found = breaches(arguments.root)
+    for breach in found:
+        print(breach)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
