@@ -5,8 +5,8 @@
  *   Notification, VEE 2005, section 3,
  * on Linux' restartable sequences.
  *
- * A transaction begins with terrace_cs_begin(), which tells on which slot the thread runs. Then it computes, in plain C, what it
- * wants to store into data of that slot, and stores it with a conditional store, which fails if the thread was preempted,
+ * A transaction begins with terrace_cs_begin(), which tells on which slot the thread runs. Then it computes, in plain C, what
+ * it wants to store into data of that slot, and stores it with a conditional store, which fails if the thread was preempted,
  * migrated or interrupted by a signal since the beginning: nobody else has been on the slot in between.
  *
  *     do {
@@ -15,17 +15,17 @@
  *     } while (terrace_cs_store64(&counter[slot].value, n) != 0);
  *     terrace_cs_end();
  *
- * Stores chain: after a successful one the transaction is still open. It is never "valid" by mistake: a nested begin, in a signal
- * handler or in a function that is called, a typed sequence below, and any use of malloc read as interference. Only stores by these
- * functions are conditional; a plain store in a transaction happens whatever follows.
+ * Stores chain: after a successful one the transaction is still open. It is never "valid" by mistake: a nested begin, in a
+ * signal handler or in a function that is called, a typed sequence below, and any use of malloc read as interference. Only
+ * stores by these functions are conditional; a plain store in a transaction happens whatever follows.
  *
- * A transaction that is begun inside another one takes its place. Whoever may run in the middle of somebody else's (a signal handler,
- * a callback) must therefore close its own, by terrace_cs_end() or terrace_cs_invalidate(), before it returns; then the outer one
- * reads as invalid, whatever happened.
+ * A transaction that is begun inside another one takes its place. Whoever may run in the middle of somebody else's (a signal
+ * handler, a callback) must therefore close its own, by terrace_cs_end() or terrace_cs_invalidate(), before it returns; then
+ * the outer one reads as invalid, whatever happened.
  *
  * There is nothing to initialise. Without restartable sequences (old kernels, sandboxes, valgrind) the same functions work by a
- * short lock per slot; terrace_rung() in stats.h tells. Data is indexed by slot, 0 <= slot < terrace_cs_slots(); give each slot's
- * data cache lines of its own.
+ * short lock per slot; terrace_rung() in stats.h tells. Data is indexed by slot, 0 <= slot < terrace_cs_slots(); give each
+ * slot's data cache lines of its own.
  *
  * Common to all functions: Threads: safe. Signals: safe; what a handler does invalidates the interrupted transaction. fork: the
  * child's transactions are invalid; usable in the child. vfork: not usable in the child. errno: not touched. Since 0.1.
@@ -71,44 +71,48 @@ int terrace_cs_valid(void);
 /** terrace_cs_end - closes the transaction normally. Not needed before the next begin.                    paper: csEnd */
 void terrace_cs_end(void);
 
-/** terrace_cs_invalidate - closes the transaction; later stores of it fail.                               paper: csInvalidate */
+/** terrace_cs_invalidate - closes the transaction; later stores of it fail.                               paper: csInvalidate
+ */
 void terrace_cs_invalidate(void);
 
 /**
  * terrace_cs_store32, terrace_cs_store64 - *@address = @value if the transaction is valid.
  * @address: naturally aligned, data of the slot that begin returned.
- * Returns TERRACE_CS_OK or TERRACE_CS_INVALID. Cost: about that of a plain store and a load.               paper: csST32C, csST64C
+ * Returns TERRACE_CS_OK or TERRACE_CS_INVALID. Cost: about that of a plain store and a load.               paper: csST32C,
+ * csST64C
  */
-int terrace_cs_store32(void *address, int32_t value);
-int terrace_cs_store64(void *address, int64_t value);
+int terrace_cs_store32(void* address, int32_t value);
+int terrace_cs_store64(void* address, int64_t value);
 
 /**
  * terrace_cs_cas32, terrace_cs_cas64 - *@address = @value if the transaction is valid and *@address == @expected.
  * Atomic against threads on the same slot; not an atomic instruction: other slots must not write the word.
- * Returns TERRACE_CS_OK, TERRACE_CS_INVALID or TERRACE_CS_MISMATCH.                                        paper: csCAS32C, csCAS64C
+ * Returns TERRACE_CS_OK, TERRACE_CS_INVALID or TERRACE_CS_MISMATCH.                                        paper: csCAS32C,
+ * csCAS64C
  */
-int terrace_cs_cas32(int32_t value, int32_t expected, void *address);
-int terrace_cs_cas64(int64_t value, int64_t expected, void *address);
+int terrace_cs_cas32(int32_t value, int32_t expected, void* address);
+int terrace_cs_cas64(int64_t value, int64_t expected, void* address);
 
 /*
- * Typed sequences: one restartable sequence each, on one word per slot at words + slot * stride. They choose the slot themselves,
- * restart by themselves and need no transaction. A word is a chain of blocks: address of the first << 8 | number of blocks, 0 if
- * empty; the first 8 bytes of each block hold the word as it was before the block was pushed, the second 8 a mark. Blocks are at
- * least 16 bytes, aligned to 16, below 2^56. The words start as 0.
+ * Typed sequences: one restartable sequence each, on one word per slot at words + slot * stride. They choose the slot
+ * themselves, restart by themselves and need no transaction. A word is a chain of blocks: address of the first << 8 | number of
+ * blocks, 0 if empty; the first 8 bytes of each block hold the word as it was before the block was pushed, the second 8 a mark.
+ * Blocks are at least 16 bytes, aligned to 16, below 2^56. The words start as 0.
  */
 struct terrace_cs_words {
-  void *words;   /* word of slot 0, aligned to 8 */
-  size_t stride; /* bytes from one slot's word to the next, a multiple of 8; 64 or more keeps slots out of each other's cache lines */
+  void* words;   /* word of slot 0, aligned to 8 */
+  size_t stride; /* bytes from one slot's word to the next, a multiple of 8; 64 or more keeps slots out of each other's cache
+                    lines */
 };
 
 /** terrace_cs_pop - takes the first block off the slot's chain into *@block. TERRACE_CS_OK, _EMPTY or _CORRUPT. */
-int terrace_cs_pop(struct terrace_cs_words where, void **block);
+int terrace_cs_pop(struct terrace_cs_words where, void** block);
 
 /** terrace_cs_push - puts @block in front of the slot's chain unless that holds @cap (at most 254) blocks. _OK or _FULL. */
-int terrace_cs_push(struct terrace_cs_words where, unsigned cap, void *block);
+int terrace_cs_push(struct terrace_cs_words where, unsigned cap, void* block);
 
 /** terrace_cs_take_all - *@chain = the slot's chain, which is empty then. _OK or _EMPTY. */
-int terrace_cs_take_all(struct terrace_cs_words where, uint64_t *chain);
+int terrace_cs_take_all(struct terrace_cs_words where, uint64_t* chain);
 
 /** terrace_cs_put_all - makes @chain the slot's chain if that is empty. _OK or _OCCUPIED: the chain stays the caller's. */
 int terrace_cs_put_all(struct terrace_cs_words where, uint64_t chain);
@@ -117,17 +121,17 @@ int terrace_cs_put_all(struct terrace_cs_words where, uint64_t chain);
  * terrace_cs_bump - *@start = top, top += @bytes, if top + @bytes <= limit. The slot has two words: top, then limit.
  * _OK or _FULL.
  */
-int terrace_cs_bump(struct terrace_cs_words where, size_t bytes, uint64_t *start);
+int terrace_cs_bump(struct terrace_cs_words where, size_t bytes, uint64_t* start);
 
 #if defined(TERRACE_CS_PAPER_NAMES)
 static inline int csBegin(void) { return terrace_cs_begin(); }
 static inline int csValid(void) { return terrace_cs_valid(); }
 static inline void csEnd(void) { terrace_cs_end(); }
 static inline void csInvalidate(void) { terrace_cs_invalidate(); }
-static inline int csST32C(void *address, int32_t value) { return terrace_cs_store32(address, value); }
-static inline int csST64C(void *address, int64_t value) { return terrace_cs_store64(address, value); }
-static inline int csCAS32C(int32_t value, int32_t old, void *address) { return terrace_cs_cas32(value, old, address); }
-static inline int csCAS64C(int64_t value, int64_t old, void *address) { return terrace_cs_cas64(value, old, address); }
+static inline int csST32C(void* address, int32_t value) { return terrace_cs_store32(address, value); }
+static inline int csST64C(void* address, int64_t value) { return terrace_cs_store64(address, value); }
+static inline int csCAS32C(int32_t value, int32_t old, void* address) { return terrace_cs_cas32(value, old, address); }
+static inline int csCAS64C(int64_t value, int64_t old, void* address) { return terrace_cs_cas64(value, old, address); }
 #endif
 
 #ifdef __cplusplus

@@ -25,10 +25,10 @@ extern "C" {
  * Threads: safe. Signals: not safe. fork: usable in the child. Cost: some 100 us; takes the locks of the depots one by one.
  * Since 0.1.
  */
-size_t terrace_stats_json(char *buf, size_t size);
+size_t terrace_stats_json(char* buf, size_t size);
 
 /** terrace_stats_text - the same as a table for people, one line per level. Results and safety as terrace_stats_json(). */
-size_t terrace_stats_text(char *buf, size_t size);
+size_t terrace_stats_text(char* buf, size_t size);
 
 /**
  * terrace_rung - the rung of the fallback ladder in use: "mm_cid", "cpu_id", "getcpu" or "thread".
@@ -36,8 +36,8 @@ size_t terrace_stats_text(char *buf, size_t size);
  *
  * Static storage, never NULL. The first call decides if no allocation has. Threads, fork: safe. Since 0.1.
  */
-const char *terrace_rung(void);
-const char *terrace_rung_reason(void);
+const char* terrace_rung(void);
+const char* terrace_rung_reason(void);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ extern "C" {
  *
  * Static storage. Threads, signals, fork: safe. Cost: none. Since 0.1.
  */
-const char *terrace_version(void);
+const char* terrace_version(void);
 
 #ifdef __cplusplus
 }

@@ -9,17 +9,11 @@
 namespace terrace {
 
 /// Requires: align is a power of two and value + align does not overflow.
-constexpr std::size_t round_up(std::size_t value, std::size_t align) noexcept {
-  return (value + align - 1) & ~(align - 1);
-}
-constexpr std::size_t round_down(std::size_t value, std::size_t align) noexcept {
-  return value & ~(align - 1);
-}
+constexpr std::size_t round_up(std::size_t value, std::size_t align) noexcept { return (value + align - 1) & ~(align - 1); }
+constexpr std::size_t round_down(std::size_t value, std::size_t align) noexcept { return value & ~(align - 1); }
 constexpr bool is_power_of_two(std::size_t value) noexcept { return std::has_single_bit(value); }
 
-inline std::uintptr_t address_of(const void* p) noexcept {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
+inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
 inline std::byte* pointer_to(std::uintptr_t address) noexcept {
   return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr): an allocator's business
 }

@@ -24,9 +24,7 @@ class Writer {
   Writer& padded(std::string_view s, std::size_t width) noexcept;
   /// As a JSON string with its quotes: control characters and quotes escaped.
   Writer& json_string(std::string_view s) noexcept;
-  Writer& pointer(const void* p) noexcept {
-    return text("0x").hex(reinterpret_cast<std::uintptr_t>(p));
-  }
+  Writer& pointer(const void* p) noexcept { return text("0x").hex(reinterpret_cast<std::uintptr_t>(p)); }
   void put(char c) noexcept {
     if (length_ < size_) buf_[length_] = c;
     ++length_;

@@ -68,8 +68,7 @@ std::size_t Core::home_of(const Slot& slot) const noexcept {
 void* Core::pop(Slot& chosen, SizeClass c) noexcept {
   void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
-    const arch::Sequence r =
-        arch::pop<level::slot_shift, level::allocate_offset>(area_, slots_bytes_, index(c), block);
+    const arch::Sequence r = arch::pop<level::slot_shift, level::allocate_offset>(area_, slots_bytes_, index(c), block);
     if (r == arch::Sequence::corrupt) report_write_after_free("malloc", chain::first(take_allocate(chosen, c)));
     if (r != arch::Sequence::done) return nullptr;
   } else {
@@ -86,8 +85,7 @@ void* Core::pop(Slot& chosen, SizeClass c) noexcept {
 
 arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block, std::uint64_t key_base) noexcept {
   if (percpu::has_sequences(rung_)) {
-    return arch::push<level::slot_shift, level::free_offset, level::cap_offset>(area_, slots_bytes_, index(h), block,
-                                                                                key_base);
+    return arch::push<level::slot_shift, level::free_offset, level::cap_offset>(area_, slots_bytes_, index(h), block, key_base);
   }
   const SlotGuard guard(chosen, rung_);
   const ChainWord w = chosen.free[index(h)];

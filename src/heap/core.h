@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The words of the calling thread's slot on every rung of the ladder: sequences, plain code under the slot's lock, or plain code
-// on the thread's own slot. Slow paths only; the fast paths of the rungs with sequences are in fast_path.h.
+// The words of the calling thread's slot on every rung of the ladder: sequences, plain code under the slot's lock, or plain
+// code on the thread's own slot. Slow paths only; the fast paths of the rungs with sequences are in fast_path.h.
 #pragma once
 
 #include "heap/size_class.h"
@@ -23,14 +23,16 @@ class Core {
   level::Slot* current() noexcept {
     if (percpu::has_sequences(rung_) && !ThreadSlots::closed()) [[likely]] {
       const std::int32_t slot = arch::load_slot(area_.slot);
-      if (static_cast<std::uint32_t>(slot) < count_) [[likely]] return &slots_[slot];
+      if (static_cast<std::uint32_t>(slot) < count_) [[likely]]
+        return &slots_[slot];
     }
     return current_slow();
   }
   /// The number that stands for a slot where blocks have a home.
   std::size_t home_of(const level::Slot& slot) const noexcept;
 
-  // The operations below work on the slot that the thread is on at that moment; `chosen` is used on the rungs where it can not change.
+  // The operations below work on the slot that the thread is on at that moment; `chosen` is used on the rungs where it can not
+  // change.
   void* pop(level::Slot& chosen, SizeClass c) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block, std::uint64_t key_base) noexcept;
   ChainWord take_allocate(level::Slot& chosen, SizeClass c) noexcept;

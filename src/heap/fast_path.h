@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The fast paths of malloc and free, whole. Everything else is one cold call away.
 //
-// `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a vfork child runs,
-// its limits are 0 and every call takes the cold way; that is why there is no other check.
+// `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a vfork child
+// runs, its limits are 0 and every call takes the cold way; that is why there is no other check.
 #pragma once
 
 #include "arch/sequences.h"
@@ -16,10 +16,10 @@
 namespace terrace::heap {
 
 struct alignas(cache_line) FastPath {
-  std::size_t size_limit = 0;        // sizes below it go through the core level
-  std::uintptr_t extent_16ths = 0;   // free: (address - base) / 16 below it may be looked up in the page map
-  std::byte* base = nullptr;         // the window's; also the base of the keys of free blocks
-  std::byte* slots = nullptr;        // slot 0; slots -1 and -2 exist and are always empty and full
+  std::size_t size_limit = 0;       // sizes below it go through the core level
+  std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
+  std::byte* base = nullptr;        // the window's; also the base of the keys of free blocks
+  std::byte* slots = nullptr;       // slot 0; slots -1 and -2 exist and are always empty and full
   arch::Area area{};
 };
 extern FastPath fast_path __attribute__((visibility("hidden")));

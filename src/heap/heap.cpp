@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::uint64_t budget_per_slot = 96 * kib;
 constexpr std::uint64_t budget_floor = 256 * kib;
-constexpr std::uint64_t budget_share = 16;  // of the memory in use
+constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
-constexpr std::uint32_t slots_before_first = 2;  // slots -1 and -2: threads without a registered rseq area
+constexpr std::uint32_t slots_before_first = 2;                    // slots -1 and -2: threads without a registered rseq area
 
 }  // namespace
 
@@ -65,8 +65,7 @@ bool Heap::open_core() noexcept {
 }
 
 void Heap::update_limits() noexcept {
-  const std::uint64_t by_rule =
-      budget_floor + budget_per_slot * core_.slot_count() + spans_.taken_bytes() / budget_share;
+  const std::uint64_t by_rule = budget_floor + budget_per_slot * core_.slot_count() + spans_.taken_bytes() / budget_share;
   budget_.set_limit(options_.budget != 0 ? options_.budget : by_rule);
 }
 
@@ -92,7 +91,7 @@ void Heap::disable_fast_path() noexcept {
 void Heap::follow_frontier() noexcept {
   const std::uintptr_t extent_16ths = spans_.window().extent() / 16;
   if (__atomic_load_n(&fast_path.extent_16ths, __ATOMIC_RELAXED) == extent_16ths) return;
-  if (!percpu::has_sequences(core_.rung()) || !switch_.try_lock()) return;  // next time
+  if (!percpu::has_sequences(core_.rung()) || !switch_.try_lock()) return;                              // next time
   if (vfork_children_ == 0) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
   switch_.unlock();
 }
@@ -109,7 +108,8 @@ bool Heap::with_random_line() noexcept {
 
 void* Heap::allocate(std::size_t size) noexcept {
   if (!ready()) return nullptr;
-  if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line()) size += cache_line;
+  if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
+    size += cache_line;
   if (size <= SizeRule::largest) return allocate_small(class_for(size));
   tick();
   bool zero = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The composition root for blocks: core or thread level, depots, slabs, large blocks, and the budget over all of them.
 //
-// Lock ranks, outermost first: maintenance, switch, thread slots, slot (rung getcpu), depot, slabs, spans. No lock is held while a
-// sequence runs but that of maintenance; fork takes them in this order.
+// Lock ranks, outermost first: maintenance, switch, thread slots, slot (rung getcpu), depot, slabs, spans. No lock is held
+// while a sequence runs but that of maintenance; fork takes them in this order.
 #pragma once
 
 #include "heap/core.h"
@@ -23,7 +23,7 @@ struct TransferCounters {
   SharedCounter direct_frees;   // blocks freed past the core level
   SharedCounter refills, spills;
   SharedCounter depot_in, depot_out, depot_refills, depot_spills;
-  SharedCounter foreign;        // blocks that came from, or went into, another processor's or home's buffer
+  SharedCounter foreign;  // blocks that came from, or went into, another processor's or home's buffer
 };
 
 struct Options {
@@ -122,7 +122,7 @@ class Heap {
   std::ptrdiff_t cpu_id_offset_ = 0;
   TransferCounters transfers_[max_size_classes];
   std::atomic<std::uint64_t> last_tick_{0};
-  os::Mutex switch_;                 // guards the limits of fast_path and the number below
+  os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
   std::uint32_t hand_ = 0;  // of the clock over caps
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};

@@ -10,8 +10,6 @@
 namespace terrace::heap {
 
 inline std::uint64_t key_base_of(const span::Window& window) noexcept { return address_of(window.base()); }
-inline std::uint64_t key_of(const void* block, std::uint64_t key_base) noexcept {
-  return address_of(block) + key_base;
-}
+inline std::uint64_t key_of(const void* block, std::uint64_t key_base) noexcept { return address_of(block) + key_base; }
 
 }  // namespace terrace::heap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where in a slab the blocks of a class lie. Caches choose a set by address bits, so blocks at a stride that shares a large power
-// of two with the span of all sets crowd into few sets: a ring of 250 nodes 1,024 bytes apart uses 4 of 64. Placement keeps
-// strides and slab starts such that any run of blocks covers all sets ("cache-index aware").
+// Where in a slab the blocks of a class lie. Caches choose a set by address bits, so blocks at a stride that shares a large
+// power of two with the span of all sets crowd into few sets: a ring of 250 nodes 1,024 bytes apart uses 4 of 64. Placement
+// keeps strides and slab starts such that any run of blocks covers all sets ("cache-index aware").
 //
 //   none        stride = class size
 //   punctuated  a spacer of one line after each group of blocks of about 4 KiB, where the class size is an even number of lines

@@ -17,10 +17,10 @@
 namespace terrace::heap {
 
 struct SizeRule {
-  static constexpr std::size_t quantum = 16;          // = alignof(max_align_t); also room for link and key of a free block
-  static constexpr std::size_t linear_max = 256;      // one class per quantum up to here
-  static constexpr std::size_t fine_max = 4096;       // 8 classes per doubling up to here: a coarser step spreads nodes over pages,
-  static constexpr std::size_t largest = 32 * kib;    // 4 per doubling up to here; beyond, spans are served directly
+  static constexpr std::size_t quantum = 16;      // = alignof(max_align_t); also room for link and key of a free block
+  static constexpr std::size_t linear_max = 256;  // one class per quantum up to here
+  static constexpr std::size_t fine_max = 4096;   // 8 classes per doubling up to here: a coarser step spreads nodes over pages,
+  static constexpr std::size_t largest = 32 * kib;  // 4 per doubling up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = 32 * kib;
 };
@@ -91,7 +91,7 @@ consteval bool sizes_round_trip() {
   for (std::size_t size = 0; size <= SizeRule::largest; ++size) {
     const SizeClass c = class_for(size);
     if (class_size(c) < size) return false;
-    if (index(c) > 1 && class_sizes.bytes[index(c) - 1] >= size) return false;  // a smaller class would do
+    if (index(c) > 1 && class_sizes.bytes[index(c) - 1] >= size) return false;                    // a smaller class would do
     if (size > SizeRule::linear_max && (class_size(c) - size) * 5 > class_size(c)) return false;  // waste below 20 %
   }
   return true;
@@ -113,8 +113,7 @@ constexpr bool is_subline(SizeClass c) noexcept { return index(c) >= 1 && index(
 /// `home` is any number that stands for the slot; slots share homes beyond max_homes.
 constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
   if (!is_subline(c)) return HomeClass{static_cast<std::uint8_t>(index(c))};
-  return HomeClass{
-      static_cast<std::uint8_t>(first_subline_home + home % max_homes * subline_classes + index(c) - 1)};
+  return HomeClass{static_cast<std::uint8_t>(first_subline_home + home % max_homes * subline_classes + index(c) - 1)};
 }
 constexpr SizeClass class_of(HomeClass h) noexcept {
   if (index(h) < first_subline_home) return SizeClass{static_cast<std::uint8_t>(index(h))};

@@ -17,9 +17,9 @@ namespace {
 
 // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
 constexpr std::uint64_t waste_floor = 640 * kib;
-constexpr std::uint64_t waste_share = 8;               // of what is in use
-constexpr std::uint64_t worth_purging = 16 * kib;      // in one slab
-constexpr std::size_t max_slab_pages = 1024;           // 64 granules of 4 KiB pages: four times the longest slab
+constexpr std::uint64_t waste_share = 8;           // of what is in use
+constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
+constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
 
 }  // namespace
 
@@ -86,7 +86,8 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   spans_->give(first);
 }
 
-// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut count as if they came from these first.
+// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut count as if they came from these
+// first.
 void Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
   bytes = min_of(bytes, r.when);
   r.when -= bytes;
@@ -207,8 +208,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
 void Slabs::put_back_one(HomeClass h, GranuleIndex first, void* block) noexcept {
   Class& c = classes_[index(h)];
   Record& r = spans_->window().record(first);
-  const std::uint32_t nth =
-      shape(h).block_at(static_cast<std::uint32_t>(static_cast<std::byte*>(block) - first_block(first)));
+  const std::uint32_t nth = shape(h).block_at(static_cast<std::uint32_t>(static_cast<std::byte*>(block) - first_block(first)));
   if (nth >= r.block_count) report_invalid_pointer("free", block);
   const std::uint64_t bit = std::uint64_t{1} << nth % 64;
   if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);

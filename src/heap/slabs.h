@@ -40,10 +40,10 @@ class Slabs {
 
  private:
   struct alignas(cache_line) Class {
-    os::Mutex mutex;  // rank: slabs
+    os::Mutex mutex;                                // rank: slabs
     span::GranuleIndex partial = span::no_granule;  // slabs with free blocks; those without their pages come last
     span::GranuleIndex partial_last = span::no_granule;
-    std::uint32_t empty = 0;                        // of these, entirely free
+    std::uint32_t empty = 0;  // of these, entirely free
     std::uint32_t next_colour = 0;
   };
 

@@ -27,7 +27,9 @@ class ThreadSlots {
   static void reopen() noexcept;
 
   /// All slots that ever existed, for statistics and draining; follow `next`.
-  level::Slot* all() const noexcept { return __atomic_load_n(&all_, __ATOMIC_ACQUIRE); }  // [T1] pairs with the release in add()
+  level::Slot* all() const noexcept {
+    return __atomic_load_n(&all_, __ATOMIC_ACQUIRE);
+  }  // [T1] pairs with the release in add()
 
   os::Mutex& mutex() noexcept { return mutex_; }
   /// In a forked child: the slots of the threads that do not exist here are drained and free again.

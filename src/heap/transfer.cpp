@@ -4,8 +4,8 @@
 //   refill   own free word (if it holds enough) -> own processor's depot, then the others' -> slabs -> another home's depot
 //   spill    own free word -> own allocate word (if empty) -> own processor's depot -> slabs
 //
-// The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a class
-// that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
+// The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
+// class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
 #include "base/report.h"
 #include "heap/heap.h"
 #include "heap/key.h"
@@ -22,8 +22,8 @@ constexpr unsigned batch_of_interest = 32;             // but programs work in b
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
 constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
 constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > bulky ? 1 : 2; }
-constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
-constexpr std::uint64_t blocks_between_ticks = 4096;   // swapped; a power of two
+constexpr std::uint64_t calls_between_ticks = 32;     // of refills or spills of one class
+constexpr std::uint64_t blocks_between_ticks = 4096;  // swapped; a power of two
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -45,7 +45,9 @@ std::uint8_t load_cap(const Slot& slot, HomeClass h) noexcept {
   return __atomic_load_n(&slot.cap[index(h)], __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
 }
 
-void mark_recent(Slot& slot, HomeClass h) noexcept { __atomic_store_n(&slot.recent[index(h)], std::uint8_t{1}, __ATOMIC_RELAXED); }
+void mark_recent(Slot& slot, HomeClass h) noexcept {
+  __atomic_store_n(&slot.recent[index(h)], std::uint8_t{1}, __ATOMIC_RELAXED);
+}
 
 }  // namespace
 
@@ -80,8 +82,8 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   return want;
 }
 
-// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to nothing. What their words
-// hold leaves with the next free, or when the slot is idle.
+// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to nothing. What their
+// words hold leaves with the next free, or when the slot is idle.
 void Heap::reclaim_caps() noexcept {
   constexpr unsigned steps = 64;
   if (core_.rung() == percpu::Rung::thread || !maintenance_.try_lock()) return;
@@ -150,8 +152,8 @@ void* Heap::hand_out(ChainWord w, ChainWord& rest) noexcept {
   return block;
 }
 
-// The commonest refill: what the slot's threads freed becomes what they allocate. A short chain is left where it is, or a program
-// that takes and frees one block in turn would be here every time. Null: too short, or another thread was faster.
+// The commonest refill: what the slot's threads freed becomes what they allocate. A short chain is left where it is, or a
+// program that takes and frees one block in turn would be here every time. Null: too short, or another thread was faster.
 void* Heap::swap_words(Slot& slot, SizeClass c, HomeClass h) noexcept {
   const ChainWord freed = peek(slot.free[index(h)]);
   if (!chain::has_blocks(freed) || chain::count(freed) < max_of(load_cap(slot, h) / 2U, 1U)) return nullptr;
@@ -214,7 +216,8 @@ void* Heap::allocate_after_miss(SizeClass c) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return allocate_past_core(c);
   // Not empty: another thread of the slot refilled it, or the chain is broken; pop() tells, and reports.
-  if (chain::has_blocks(peek(slot->allocate[index(c)]))) [[unlikely]] return allocate_small(c);
+  if (chain::has_blocks(peek(slot->allocate[index(c)]))) [[unlikely]]
+    return allocate_small(c);
   return refill(*slot, c);
 }
 

@@ -49,7 +49,8 @@ std::string_view name_of(Level level) noexcept;
 std::size_t write_json(const Snapshot& s, char* buf, std::size_t size) noexcept;
 std::size_t write_text(const Snapshot& s, char* buf, std::size_t size) noexcept;
 
-/// In a forked child: what its parent did until now is not to be reported a second time. Nothing is done unless a report is wanted.
+/// In a forked child: what its parent did until now is not to be reported a second time. Nothing is done unless a report is
+/// wanted.
 void forget_parent() noexcept;
 
 /// What TERRACE_STATS and TERRACE_STATS_FILE ask for, done at normal exit.

@@ -8,8 +8,8 @@
 //   I1  count(allocate[c]) <= chain::longest; count(free[h]) <= cap[h] <= chain::longest, or the word is `stopped`.
 //   I2  every block of a word is in no other word and not in a program's hands.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
-// Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning thread on
-// the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
+// Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning thread
+// on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
 #pragma once
 
 #include "arch/chain.h"

@@ -17,8 +17,7 @@ class Mutex {
   void lock() noexcept {
     std::uint32_t expected = free_;
     // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
-    if (state_.compare_exchange_strong(expected, held_, std::memory_order_acquire, std::memory_order_relaxed))
-        [[likely]] {
+    if (state_.compare_exchange_strong(expected, held_, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
       return;
     }
     lock_contended();
@@ -30,7 +29,8 @@ class Mutex {
   }
   void unlock() noexcept {
     // [M1] release, pairs with the acquire of the next holder.
-    if (state_.exchange(free_, std::memory_order_release) == contended_) [[unlikely]] wake_one();
+    if (state_.exchange(free_, std::memory_order_release) == contended_) [[unlikely]]
+      wake_one();
   }
   /// In a forked child, by the only thread there is: the parent's waiters do not exist here.
   void reset_after_fork() noexcept { state_.store(free_, std::memory_order_relaxed); }

@@ -18,9 +18,9 @@ enum class Rung : std::uint8_t { mm_cid, cpu_id, getcpu, thread };
 
 struct Ladder {
   Rung rung = Rung::thread;
-  bool area_is_ours = false;        // threads must register themselves
-  const char* reason = "";          // why this rung and not the one above: one sentence for people
-  arch::Area area{};                // valid on the rungs with sequences
+  bool area_is_ours = false;  // threads must register themselves
+  const char* reason = "";    // why this rung and not the one above: one sentence for people
+  arch::Area area{};          // valid on the rungs with sequences
 };
 
 /// Whether the rung works by restartable sequences.
@@ -32,9 +32,9 @@ bool parse_rung(const char* name, Rung& out) noexcept;
 /// What the process has; injectable, so that each decision can be tested.
 struct Facts {
   os::RseqArea area;
-  bool has_barrier = false;       // membarrier for sequences
+  bool has_barrier = false;  // membarrier for sequences
   bool has_cpu_number = false;
-  bool broken_kernel = false;     // sequences are not aborted reliably
+  bool broken_kernel = false;  // sequences are not aborted reliably
 };
 Facts observe() noexcept;
 /// `forced` may be null; an impossible wish is refused with a warning on standard error.

@@ -84,9 +84,7 @@ const arch::Area* area() noexcept {
 
 }  // namespace
 
-unsigned slot_count() noexcept {
-  return has_sequences(ladder().rung) ? os::possible_cpus() : locked_slot_count;
-}
+unsigned slot_count() noexcept { return has_sequences(ladder().rung) ? os::possible_cpus() : locked_slot_count; }
 
 int begin() noexcept {
   const arch::Area* const a = area();

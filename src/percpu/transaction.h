@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Critical sections behind include/terrace/cs.h, on every rung.
 //
-// With sequences, the open transaction IS the calling thread's rseq_cs (arch/transaction.h). Without, each slot has an owner: the
-// number of the last transaction that was begun on it. A commit takes the slot's lock, looks whether the owner is still the same
-// and stores. So whoever begins later on the slot interferes with all earlier transactions, exactly as a preemption does.
+// With sequences, the open transaction IS the calling thread's rseq_cs (arch/transaction.h). Without, each slot has an owner:
+// the number of the last transaction that was begun on it. A commit takes the slot's lock, looks whether the owner is still the
+// same and stores. So whoever begins later on the slot interferes with all earlier transactions, exactly as a preemption does.
 #pragma once
 
 #include "arch/chain.h"

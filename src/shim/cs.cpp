@@ -23,9 +23,7 @@ int code(arch::Sequence r) noexcept {
   return TERRACE_CS_INVALID;
 }
 
-arch::Words words(const terrace_cs_words& w) noexcept {
-  return {.base = static_cast<std::byte*>(w.words), .stride = w.stride};
-}
+arch::Words words(const terrace_cs_words& w) noexcept { return {.base = static_cast<std::byte*>(w.words), .stride = w.stride}; }
 
 }  // namespace
 

@@ -74,7 +74,7 @@ TERRACE_EXPORT int malloc_trim(std::size_t) { return heap::heap.trim() ? 1 : 0; 
 TERRACE_EXPORT struct mallinfo2 mallinfo2() { return info(); }
 TERRACE_EXPORT struct mallinfo mallinfo() {
   const struct mallinfo2 m = info();
-  return {clamped(m.arena),   clamped(m.ordblks),  clamped(m.smblks),   clamped(m.hblks),   clamped(m.hblkhd),
+  return {clamped(m.arena),   clamped(m.ordblks), clamped(m.smblks),   clamped(m.hblks),    clamped(m.hblkhd),
           clamped(m.usmblks), clamped(m.fsmblks), clamped(m.uordblks), clamped(m.fordblks), clamped(m.keepcost)};
 }
 

@@ -13,8 +13,9 @@ using namespace terrace;  // NOLINT(google-build-using-namespace): this file is 
 
 namespace {
 
-// The one file that is compiled with exceptions: a new handler may throw, and the nothrow forms must turn that into null. What the
-// compiler refers to for it belongs to the C++ runtime, so the references are weak: a process without it has nobody to throw.
+// The one file that is compiled with exceptions: a new handler may throw, and the nothrow forms must turn that into null. What
+// the compiler refers to for it belongs to the C++ runtime, so the references are weak: a process without it has nobody to
+// throw.
 __asm__(
     ".weak __gxx_personality_v0\n"
     ".weak __cxa_begin_catch\n"
@@ -57,7 +58,8 @@ __attribute__((cold, noinline)) void throw_bad_alloc() {
 }
 
 void* allocate_or_throw(std::size_t size) {
-  if (void* const p = shim::allocate(size)) [[likely]] return p;
+  if (void* const p = shim::allocate(size)) [[likely]]
+    return p;
   if (void* const p = again([=] { return shim::allocate(size); })) return p;
   throw_bad_alloc();
   return nullptr;
@@ -81,7 +83,8 @@ __attribute__((cold, noinline)) void* again_or_null(Try attempt) {
 }
 
 void* allocate_or_null(std::size_t size) {
-  if (void* const p = shim::allocate(size)) [[likely]] return p;
+  if (void* const p = shim::allocate(size)) [[likely]]
+    return p;
   return again_or_null([=] { return shim::allocate(size); });
 }
 

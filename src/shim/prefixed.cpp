@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // include/terrace/malloc.h, stats.h, version.h
-#include "terrace/malloc.h"
-
 #include "introspect/statistics.h"
 #include "os/memory.h"
 #include "shim/entry.h"
+#include "terrace/malloc.h"
 #include "terrace/stats.h"
 #include "terrace/version.h"
 
@@ -39,15 +38,11 @@ TERRACE_EXPORT void* terrace_realloc(void* p, std::size_t size) { return shim::r
 TERRACE_EXPORT void* terrace_reallocarray(void* p, std::size_t count, std::size_t size) {
   return shim::reallocate_array(p, count, size);
 }
-TERRACE_EXPORT void* terrace_aligned_alloc(std::size_t alignment, std::size_t size) {
-  return shim::aligned(alignment, size);
-}
+TERRACE_EXPORT void* terrace_aligned_alloc(std::size_t alignment, std::size_t size) { return shim::aligned(alignment, size); }
 TERRACE_EXPORT int terrace_posix_memalign(void** out, std::size_t alignment, std::size_t size) {
   return shim::posix_aligned(out, alignment, size);
 }
-TERRACE_EXPORT std::size_t terrace_malloc_usable_size(const void* p) {
-  return heap::heap.usable_size(p, "malloc_usable_size");
-}
+TERRACE_EXPORT std::size_t terrace_malloc_usable_size(const void* p) { return heap::heap.usable_size(p, "malloc_usable_size"); }
 TERRACE_EXPORT int terrace_malloc_trim(std::size_t) { return heap::heap.trim() ? 1 : 0; }
 TERRACE_EXPORT void terrace_free_sized(void* p, std::size_t) { heap::free(p); }
 TERRACE_EXPORT void terrace_free_aligned_sized(void* p, std::size_t, std::size_t) { heap::free(p); }

@@ -26,20 +26,20 @@ enum class State : std::uint8_t {
   interior,  // not the first granule of its span; the last one of a free span knows its `first`
 };
 
-/// What is known of a span stands at its first granule; `first` also at every granule of a slab, at the last of any span, and at
-/// the one in which a large block starts. state, granules and first are written under the lock of the span level, since
+/// What is known of a span stands at its first granule; `first` also at every granule of a slab, at the last of any span, and
+/// at the one in which a large block starts. state, granules and first are written under the lock of the span level, since
 /// neighbours read them; the rest belongs to whoever has the span.
 struct Record {
   State state;
-  std::uint8_t home_class;     // slab: see heap/size_class.h
-  std::uint16_t block_count;   // slab: how many blocks fit
-  std::uint32_t granules;      // length of the span
+  std::uint8_t home_class;    // slab: see heap/size_class.h
+  std::uint16_t block_count;  // slab: how many blocks fit
+  std::uint32_t granules;     // length of the span
   GranuleIndex first;
-  GranuleIndex next, previous; // in a free list, in the list of partial slabs
-  std::uint32_t free_blocks;   // slab: how many of them are free
-  std::uint32_t start;         // slab: colour.  large: line offset, in the granule where the block starts
-  std::uint32_t scan;          // slab: no block is free in the words of free_map before this one.  large: that granule - first
-  std::uint64_t when;          // dirty: milliseconds at which it became free.  large: bytes asked for.  slab: see heap/slabs.cpp
+  GranuleIndex next, previous;  // in a free list, in the list of partial slabs
+  std::uint32_t free_blocks;    // slab: how many of them are free
+  std::uint32_t start;          // slab: colour.  large: line offset, in the granule where the block starts
+  std::uint32_t scan;           // slab: no block is free in the words of free_map before this one.  large: that granule - first
+  std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for.  slab: see heap/slabs.cpp
   // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
   std::uint64_t free_map[64];
 };

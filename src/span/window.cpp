@@ -16,9 +16,9 @@ namespace {
 [[maybe_unused]] constexpr unsigned places = 1536;  // up to 0x16.., so that the last window ends below 0x18..
 [[maybe_unused]] constexpr int place_attempts = 4;
 
-constexpr std::uint32_t smallest_reservation = 256;               // granules: 16 MiB
-constexpr std::uint32_t min_step = 16, max_step = 1024;           // granules: 1 MiB, 64 MiB
-constexpr std::uint32_t obstacle_skip = 1U << 14;                 // granules: 1 GiB
+constexpr std::uint32_t smallest_reservation = 256;      // granules: 16 MiB
+constexpr std::uint32_t min_step = 16, max_step = 1024;  // granules: 1 MiB, 64 MiB
+constexpr std::uint32_t obstacle_skip = 1U << 14;        // granules: 1 GiB
 constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
 [[maybe_unused]] std::uint64_t random_bits() noexcept {

@@ -53,11 +53,11 @@ class Window {
   std::byte* base_ = nullptr;
   std::uint8_t* map_ = nullptr;
   Record* records_ = nullptr;
-  std::uint32_t limit_ = 0;     // granules that the window may have
-  std::uint32_t frontier_ = 0;  // granules mapped, or skipped as obstacles
-  std::byte* map_end_ = nullptr;      // metadata is mapped up to here
+  std::uint32_t limit_ = 0;       // granules that the window may have
+  std::uint32_t frontier_ = 0;    // granules mapped, or skipped as obstacles
+  std::byte* map_end_ = nullptr;  // metadata is mapped up to here
   std::byte* records_end_ = nullptr;
-  bool reserved_ = false;       // the kernel chose the place and all of it is reserved
+  bool reserved_ = false;  // the kernel chose the place and all of it is reserved
   std::atomic<std::size_t> extent_{0};
   LockedCounter committed_;
 };

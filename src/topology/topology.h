@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which cpus share a last-level cache. Read once from sysfs, immutable afterwards; the root of sysfs is a parameter, so that any
-// machine can be tested on any other.
+// Which cpus share a last-level cache. Read once from sysfs, immutable afterwards; the root of sysfs is a parameter, so that
+// any machine can be tested on any other.
 //
 // Locality comes from the cpu number only. The dense slot ids of the kernel (mm_cid) say nothing about where a thread runs.
 #pragma once
@@ -14,18 +14,21 @@ namespace terrace::topology {
 enum class LlcId : std::uint8_t {};
 constexpr std::uint32_t index(LlcId l) noexcept { return static_cast<std::uint32_t>(l); }
 
-/// Linux's own bound for x86-64 distributions is 8,192; cpus beyond ours share the LLCs of the cpus they are equal to modulo it.
+/// Linux's own bound for x86-64 distributions is 8,192; cpus beyond ours share the LLCs of the cpus they are equal to modulo
+/// it.
 inline constexpr unsigned max_cpus = 4096;
 inline constexpr unsigned max_llcs = 64;  // beyond: folded by modulo
 
 struct Topology {
-  unsigned cpu_count = 1;   // highest possible cpu number + 1: the number of slots that may be needed
+  unsigned cpu_count = 1;  // highest possible cpu number + 1: the number of slots that may be needed
   unsigned llc_count = 1;
   unsigned node_count = 1;
   std::array<std::uint8_t, max_cpus> llc{};   // by cpu; touched only where there is more than one LLC
   std::array<std::uint8_t, max_cpus> node{};  // by cpu; as above
 
-  LlcId llc_of(CpuId cpu) const noexcept { return LlcId{llc_count == 1 ? std::uint8_t{0} : llc[terrace::index(cpu) % max_cpus]}; }
+  LlcId llc_of(CpuId cpu) const noexcept {
+    return LlcId{llc_count == 1 ? std::uint8_t{0} : llc[terrace::index(cpu) % max_cpus]};
+  }
   unsigned node_of(CpuId cpu) const noexcept { return node_count == 1 ? 0 : node[terrace::index(cpu) % max_cpus]; }
 };
 

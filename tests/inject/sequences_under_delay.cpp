@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Every sequence with long delays inside, many threads on few cpus, and an oracle: a block has one owner at any time, and none is
-// lost. A sequence that is wrong in a place where a preemption matters passes any number of undisturbed runs; the delays make
-// preemptions happen exactly there.
+// Every sequence with long delays inside, many threads on few cpus, and an oracle: a block has one owner at any time, and none
+// is lost. A sequence that is wrong in a place where a preemption matters passes any number of undisturbed runs; the delays
+// make preemptions happen exactly there.
 //
 //   sequences_under_delay [--seconds N] [--must-fail]      --must-fail: for mutants; succeeds if some scenario fails
 #include "arch/chain.h"
@@ -37,8 +37,8 @@ constexpr std::size_t block_count = 400;
 constexpr std::uint64_t key_base = 0x123456789000;
 
 struct alignas(64) Block {
-  std::uint64_t words[2];          // what the sequences use
-  std::atomic<int> owners{0};      // 1: in a thread's hands
+  std::uint64_t words[2];      // what the sequences use
+  std::atomic<int> owners{0};  // 1: in a thread's hands
 };
 
 alignas(slot_size) std::byte memory[max_slots * slot_size];

@@ -29,17 +29,14 @@ void expect_balance(const Snapshot& s) {
   for (std::size_t c = 1; c < heap::class_count; ++c) {
     const std::size_t size = heap::class_sizes.bytes[c];
     const auto net = [&](Level l) { return value(s, l, c, Column::allocations) - value(s, l, c, Column::frees); };
-    const std::uint64_t held =
-        (value(s, Level::core, c, Column::held) + value(s, Level::processor, c, Column::held)) / size;
+    const std::uint64_t held = (value(s, Level::core, c, Column::held) + value(s, Level::processor, c, Column::held)) / size;
     EXPECT_EQ(net(Level::global), net(Level::core) + held) << "class of " << size;
     EXPECT_EQ(net(Level::processor), 0 - value(s, Level::processor, c, Column::held) / size) << "class of " << size;
     EXPECT_GE(value(s, Level::core, c, Column::allocations), value(s, Level::core, c, Column::frees));
   }
 }
 
-std::uint64_t live_blocks(const Snapshot& s) {
-  return s.total[0].get(Column::allocations) - s.total[0].get(Column::frees);
-}
+std::uint64_t live_blocks(const Snapshot& s) { return s.total[0].get(Column::allocations) - s.total[0].get(Column::frees); }
 
 TEST(Balance, counts_exactly_what_one_thread_does) {
   auto before = snapshot();

@@ -17,7 +17,11 @@ std::string written(auto write) {
 }
 
 TEST(Writer, writes_numbers_in_both_bases) {
-  EXPECT_EQ(written([](Writer& w) { w.decimal(0).put(' '); w.decimal(~0ULL).put(' '); w.hex(0xdeadbeef); }),
+  EXPECT_EQ(written([](Writer& w) {
+              w.decimal(0).put(' ');
+              w.decimal(~0ULL).put(' ');
+              w.hex(0xdeadbeef);
+            }),
             "0 18446744073709551615 deadbeef");
   EXPECT_EQ(written([](Writer& w) { w.decimal(42, 5).padded("ab", 4); }), "   42  ab");
 }

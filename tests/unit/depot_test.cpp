@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "level/budget.h"
 #include "level/depot.h"
+
+#include "level/budget.h"
 
 #include <gtest/gtest.h>
 #include <memory>

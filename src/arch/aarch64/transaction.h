@@ -11,10 +11,10 @@ int terrace_commit_store32(std::ptrdiff_t critical_section, void* address, std::
     __attribute__((visibility("hidden")));
 int terrace_commit_store64(std::ptrdiff_t critical_section, void* address, std::uint64_t value) noexcept
     __attribute__((visibility("hidden")));
-int terrace_commit_cas32(std::ptrdiff_t critical_section, void* address, std::uint32_t expected,
-                         std::uint32_t value) noexcept __attribute__((visibility("hidden")));
-int terrace_commit_cas64(std::ptrdiff_t critical_section, void* address, std::uint64_t expected,
-                         std::uint64_t value) noexcept __attribute__((visibility("hidden")));
+int terrace_commit_cas32(std::ptrdiff_t critical_section, void* address, std::uint32_t expected, std::uint32_t value) noexcept
+    __attribute__((visibility("hidden")));
+int terrace_commit_cas64(std::ptrdiff_t critical_section, void* address, std::uint64_t expected, std::uint64_t value) noexcept
+    __attribute__((visibility("hidden")));
 }
 
 namespace terrace::arch {

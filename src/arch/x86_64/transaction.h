@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // [sequence 6] The committing instructions of the public critical sections. All of them lie in ONE block, because the open
-// transaction is named by one descriptor: transaction.S has the block, its descriptor `terrace_transaction` and its abort label.
+// transaction is named by one descriptor: transaction.S has the block, its descriptor `terrace_transaction` and its abort
+// label.
 #pragma once
 
 extern "C" {
@@ -13,10 +14,10 @@ int terrace_commit_store32(std::ptrdiff_t critical_section, void* address, std::
     __attribute__((visibility("hidden")));
 int terrace_commit_store64(std::ptrdiff_t critical_section, void* address, std::uint64_t value) noexcept
     __attribute__((visibility("hidden")));
-int terrace_commit_cas32(std::ptrdiff_t critical_section, void* address, std::uint32_t expected,
-                         std::uint32_t value) noexcept __attribute__((visibility("hidden")));
-int terrace_commit_cas64(std::ptrdiff_t critical_section, void* address, std::uint64_t expected,
-                         std::uint64_t value) noexcept __attribute__((visibility("hidden")));
+int terrace_commit_cas32(std::ptrdiff_t critical_section, void* address, std::uint32_t expected, std::uint32_t value) noexcept
+    __attribute__((visibility("hidden")));
+int terrace_commit_cas64(std::ptrdiff_t critical_section, void* address, std::uint64_t expected, std::uint64_t value) noexcept
+    __attribute__((visibility("hidden")));
 }
 
 namespace terrace::arch {

@@ -11,7 +11,8 @@
 namespace terrace::os {
 namespace {
 
-// Constructors of other libraries may allocate before libc has set `environ` in this object's view; then the kernel's copy is read.
+// Constructors of other libraries may allocate before libc has set `environ` in this object's view; then the kernel's copy is
+// read.
 char early_copy[32768];
 
 const char* find(const char* entry, std::string_view name) noexcept {

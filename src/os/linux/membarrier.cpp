@@ -14,8 +14,6 @@ bool register_sequence_barrier() noexcept {
   return !failed(arch::raw_syscall(SYS_membarrier, register_private_expedited_rseq));
 }
 
-bool restart_all_sequences() noexcept {
-  return !failed(arch::raw_syscall(SYS_membarrier, private_expedited_rseq));
-}
+bool restart_all_sequences() noexcept { return !failed(arch::raw_syscall(SYS_membarrier, private_expedited_rseq)); }
 
 }  // namespace terrace::os

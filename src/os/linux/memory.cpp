@@ -23,8 +23,8 @@ namespace {
 constexpr int reserve_flags = MAP_PRIVATE | MAP_ANONYMOUS;
 
 void* mmap_or_null(void* hint, std::size_t bytes, int protection, int flags) noexcept {
-  const long r = arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(hint)),
-                                   static_cast<long>(bytes), protection, flags, -1, 0);
+  const long r =
+      arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(hint)), static_cast<long>(bytes), protection, flags, -1, 0);
   return failed(r) ? nullptr : pointer_to(static_cast<std::uintptr_t>(r));
 }
 
@@ -47,9 +47,7 @@ std::size_t page_size() noexcept {
   return s;
 }
 
-void* reserve(std::size_t bytes, void* hint) noexcept {
-  return mmap_or_null(hint, bytes, PROT_NONE, reserve_flags);
-}
+void* reserve(std::size_t bytes, void* hint) noexcept { return mmap_or_null(hint, bytes, PROT_NONE, reserve_flags); }
 
 void* reserve_at(void* address, std::size_t bytes) noexcept {
   void* const p = mmap_or_null(address, bytes, PROT_NONE, reserve_flags | MAP_FIXED_NOREPLACE);
@@ -64,9 +62,7 @@ bool commit(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_mprotect, address, bytes, PROT_READ | PROT_WRITE));
 }
 
-void purge(void* address, std::size_t bytes) noexcept {
-  on_range(SYS_madvise, address, bytes, MADV_DONTNEED);
-}
+void purge(void* address, std::size_t bytes) noexcept { on_range(SYS_madvise, address, bytes, MADV_DONTNEED); }
 
 bool decommit(void* address, std::size_t bytes) noexcept {
   return mmap_or_null(address, bytes, PROT_NONE, reserve_flags | MAP_FIXED) != nullptr;
@@ -77,8 +73,7 @@ void release(void* address, std::size_t bytes) noexcept { on_range(SYS_munmap, a
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
   const auto length = static_cast<long>(bytes);
   return succeeded(arch::raw_syscall(SYS_mremap, static_cast<long>(address_of(from)), length, length,
-                                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-                                     static_cast<long>(address_of(to))));
+                                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, static_cast<long>(address_of(to))));
 }
 
 void* map(std::size_t bytes) noexcept {
@@ -87,8 +82,7 @@ void* map(std::size_t bytes) noexcept {
 
 std::size_t address_space_limit() noexcept {
   struct rlimit limit = {};
-  const long r = arch::raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0,
-                                   static_cast<long>(reinterpret_cast<std::uintptr_t>(&limit)));
+  const long r = arch::raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, static_cast<long>(reinterpret_cast<std::uintptr_t>(&limit)));
   if (failed(r) || limit.rlim_cur == RLIM_INFINITY) return ~std::size_t{0};
   return limit.rlim_cur;
 }

@@ -47,8 +47,8 @@ constinit thread_local OwnArea own_area;
 bool register_rseq_for_this_thread() noexcept {
   if (__atomic_load_n(&own_area.cpu_id, __ATOMIC_RELAXED) >= 0) return true;
 #if defined(SYS_rseq)
-  const long r = arch::raw_syscall(SYS_rseq, static_cast<long>(reinterpret_cast<std::uintptr_t>(&own_area)),
-                                   sizeof own_area, 0, static_cast<long>(signature));
+  const long r = arch::raw_syscall(SYS_rseq, static_cast<long>(reinterpret_cast<std::uintptr_t>(&own_area)), sizeof own_area, 0,
+                                   static_cast<long>(signature));
   return !failed(r);
 #else
   return false;
