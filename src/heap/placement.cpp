@@ -26,8 +26,8 @@ constexpr std::uint32_t worst_load(const Shape& s) {
   std::uint32_t worst = 0;
   for (std::uint32_t n = 0; n < max_load_probe; ++n) {
     const std::uint32_t slab = n / s.blocks;
-    const std::size_t start = slab * s.colour_step % s.colours * cache_line;
-    const std::size_t at = slab * s.granules * span::granule_size + start + s.offset_of(n % s.blocks);
+    const std::size_t start = std::size_t{slab} * s.colour_step % s.colours * cache_line;
+    const std::size_t at = std::size_t{slab} * s.granules * span::granule_size + start + s.offset_of(n % s.blocks);
     worst = max_of(worst, ++load.at(at / cache_line % CacheShape::l1_sets));
   }
   return worst;

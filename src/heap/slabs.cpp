@@ -169,7 +169,7 @@ class Addresses {
 ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n,
                       std::uint64_t key_base) noexcept {
   Addresses addresses(start, s);
-  std::byte* block = addresses.of(indices[0]);
+  std::byte* block = addresses.of(indices[0]);  // NOLINT(clang-analyzer-core.CallAndMessage): n > 0 of them are set
   const ChainWord w = chain::make(block, n);
   for (unsigned i = 1; i <= n; ++i) {
     std::byte* const next = i < n ? addresses.of(indices[i]) : nullptr;

@@ -15,33 +15,33 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void lock() noexcept {
-    std::uint32_t expected = free_;
+    std::uint32_t expected = unlocked;
     // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
-    if (state_.compare_exchange_strong(expected, held_, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
+    if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
       return;
     }
     lock_contended();
   }
   bool try_lock() noexcept {
-    std::uint32_t expected = free_;
-    return state_.compare_exchange_strong(expected, held_, std::memory_order_acquire,  // [M1]
+    std::uint32_t expected = unlocked;
+    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]
                                           std::memory_order_relaxed);
   }
   void unlock() noexcept {
     // [M1] release, pairs with the acquire of the next holder.
-    if (state_.exchange(free_, std::memory_order_release) == contended_) [[unlikely]]
+    if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
       wake_one();
   }
   /// In a forked child, by the only thread there is: the parent's waiters do not exist here.
-  void reset_after_fork() noexcept { state_.store(free_, std::memory_order_relaxed); }
+  void reset_after_fork() noexcept { state_.store(unlocked, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t free_ = 0, held_ = 1, contended_ = 2;
+  static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
 
   void lock_contended() noexcept;
   void wake_one() noexcept;
 
-  std::atomic<std::uint32_t> state_{free_};
+  std::atomic<std::uint32_t> state_{unlocked};
 };
 
 class LockGuard {

@@ -20,11 +20,11 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 
 void Mutex::lock_contended() noexcept {
   for (int i = 0; i < spins_before_sleep; ++i) {
-    if (state_.load(std::memory_order_relaxed) == free_ && try_lock()) return;
+    if (state_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
     arch::pause();
   }
   // From here on the word says "contended", so whoever unlocks it wakes one of us. [M1] acquire as in lock().
-  while (state_.exchange(contended_, std::memory_order_acquire) != free_) futex(state_, FUTEX_WAIT, contended_);
+  while (state_.exchange(contended, std::memory_order_acquire) != unlocked) futex(state_, FUTEX_WAIT, contended);
 }
 
 void Mutex::wake_one() noexcept { futex(state_, FUTEX_WAKE, 1); }

@@ -12,8 +12,8 @@
 // libc's, absent before 2.35. The area itself is 32 bytes from the start, whatever __rseq_size says: glibc 2.36 says 20
 // although the kernel fills mm_cid behind it.
 extern "C" {
-extern const std::ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned int __rseq_size __attribute__((weak));
+extern const std::ptrdiff_t __rseq_offset __attribute__((weak));  // NOLINT(readability-identifier-naming)
+extern const unsigned int __rseq_size __attribute__((weak));      // NOLINT(readability-identifier-naming)
 }
 
 namespace terrace::os {
