@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// posix_spawn, system and popen while other threads allocate.
+#include "env_test.h"
+
+#include <spawn.h>
+
+using namespace env_test;  // NOLINT(google-build-using-namespace): a program
+
+extern char** environ;
+
+int main() {
+  {
+    const Allocating others(3);
+    WorkingSet mine(9);
+    int rounds = 0;
+    for (const double end = now() + 1.5; now() < end; ++rounds) {
+      mine.step();
+      char name[] = "true";
+      char* arguments[] = {name, nullptr};
+      pid_t pid = 0;
+      check(posix_spawn(&pid, "/bin/true", nullptr, nullptr, arguments, environ) == 0, "posix_spawn");
+      mine.step();
+      expect_exit(pid, 0);
+      check(posix_spawn(&pid, "/nonexistent", nullptr, nullptr, arguments, environ) == ENOENT, "posix_spawn of nothing");
+      const int status = std::system("exit 3");
+      check(WIFEXITED(status) && WEXITSTATUS(status) == 3, "system");
+      std::FILE* const pipe = popen("echo hello", "r");
+      check(pipe != nullptr, "popen");
+      char line[32] = {};
+      check(std::fgets(line, sizeof line, pipe) != nullptr && std::strcmp(line, "hello\n") == 0, "what popen's child wrote");
+      check(pclose(pipe) == 0, "pclose");
+      mine.step();
+    }
+    check(rounds > 5, "few rounds only");
+  }
+  ok();
+}
