@@ -67,8 +67,8 @@ TEST(aligned_alloc_, an_alignment_that_is_no_power_of_two_fails_with_einval) {
 #if !defined(TERRACE_TESTS_PREFIXED)
   if (!is_terrace() && std::strcmp(gnu_get_libc_version(), "2.38") < 0) GTEST_SKIP() << "glibc before 2.38 rounds up";
 #endif
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{48}, 4095 * std::size_t{1},
-                                      SIZE_MAX, SIZE_MAX / 2}) {
+  for (const std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{48}, 4095 * std::size_t{1}, SIZE_MAX, SIZE_MAX / 2}) {
     errno = 0;
     void* const p = api::aligned_alloc(alignment, 100);
     EXPECT_EQ(p, nullptr) << alignment;
@@ -139,8 +139,8 @@ TEST(posix_memalign_, of_zero_bytes_can_be_freed) {
 
 TEST(posix_memalign_, of_a_bad_alignment_returns_einval_and_leaves_the_result) {
   int mark = 0;
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{7}, std::size_t{12},
-                                      std::size_t{24}, std::size_t{100}, SIZE_MAX, SIZE_MAX - 7}) {
+  for (const std::size_t alignment : {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{7},
+                                      std::size_t{12}, std::size_t{24}, std::size_t{100}, SIZE_MAX, SIZE_MAX - 7}) {
     void* p = &mark;
     errno = untouched_errno;
     EXPECT_EQ(api::posix_memalign(&p, alignment, 100), EINVAL) << alignment;
@@ -178,7 +178,8 @@ TEST(memalign_, gives_every_alignment) {
 }
 
 TEST(memalign_, rounds_an_alignment_up_to_a_power_of_two) {
-  for (const std::size_t alignment : {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{100}, 5000 * std::size_t{1}}) {
+  for (const std::size_t alignment :
+       {std::size_t{0}, std::size_t{3}, std::size_t{24}, std::size_t{100}, 5000 * std::size_t{1}}) {
     const Owned p = own(opaque(::memalign(opaque(alignment), 100)));
     ASSERT_NO_FATAL_FAILURE(check_block(p.get(), std::bit_ceil(alignment), 100));
   }

@@ -68,9 +68,7 @@ inline const char* rung() {
 
 inline bool is_terrace() { return rung() != nullptr; }
 
-inline bool is_aligned(const void* p, std::size_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(p) % alignment == 0;
-}
+inline bool is_aligned(const void* p, std::size_t alignment) { return reinterpret_cast<std::uintptr_t>(p) % alignment == 0; }
 
 }  // namespace api
 

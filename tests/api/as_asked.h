@@ -10,8 +10,8 @@ namespace api {
 
 inline constexpr int skip_status = 77;  // ctest's SKIP_RETURN_CODE in all directories of tests/
 
-// With a preloaded libterrace.so a test must really run on it, and on the rung that TERRACE_RUNG asks for; a rung that this kernel
-// does not have skips the test. 0: as asked, else the status to exit with.
+// With a preloaded libterrace.so a test must really run on it, and on the rung that TERRACE_RUNG asks for; a rung that this
+// kernel does not have skips the test. 0: as asked, else the status to exit with.
 inline int status_unless_as_asked() {
   const char* const preload = std::getenv("LD_PRELOAD");
   if (preload != nullptr && std::string_view(preload).find("libterrace") != std::string_view::npos && !is_terrace()) {

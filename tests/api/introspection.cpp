@@ -57,7 +57,9 @@ TEST(mallinfo_, agrees_with_mallinfo2) {
   const struct mallinfo small = ::mallinfo();
 #pragma GCC diagnostic pop
   const struct mallinfo2 m = ::mallinfo2();
-  const auto near = [](int a, std::size_t b) { return a >= 0 && static_cast<std::size_t>(a) + mib > b && b + mib > static_cast<std::size_t>(a); };
+  const auto near = [](int a, std::size_t b) {
+    return a >= 0 && static_cast<std::size_t>(a) + mib > b && b + mib > static_cast<std::size_t>(a);
+  };
   EXPECT_TRUE(near(small.arena, m.arena)) << small.arena << " " << m.arena;
   EXPECT_TRUE(near(small.uordblks, m.uordblks)) << small.uordblks << " " << m.uordblks;
   EXPECT_EQ(static_cast<std::size_t>(small.hblks), m.hblks);
@@ -110,9 +112,15 @@ TEST(malloc_stats_, writes_to_standard_error) {
 }
 
 TEST(mallopt_, takes_every_parameter_of_the_manual) {
-  for (const auto& [parameter, value] : {std::pair{M_MXFAST, 64}, {M_TRIM_THRESHOLD, 1 << 20}, {M_TOP_PAD, 65536},
-                                         {M_MMAP_THRESHOLD, 1 << 20}, {M_MMAP_MAX, 1000}, {M_CHECK_ACTION, 3}, {M_PERTURB, 0},
-                                         {M_ARENA_TEST, 8}, {M_ARENA_MAX, 8}}) {
+  for (const auto& [parameter, value] : {std::pair{M_MXFAST, 64},
+                                         {M_TRIM_THRESHOLD, 1 << 20},
+                                         {M_TOP_PAD, 65536},
+                                         {M_MMAP_THRESHOLD, 1 << 20},
+                                         {M_MMAP_MAX, 1000},
+                                         {M_CHECK_ACTION, 3},
+                                         {M_PERTURB, 0},
+                                         {M_ARENA_TEST, 8},
+                                         {M_ARENA_MAX, 8}}) {
     EXPECT_EQ(::mallopt(parameter, value), 1) << parameter;
   }
   const Owned p = own(api::malloc(100));
@@ -138,14 +146,45 @@ TEST(all_names, are_those_of_one_object) {
   if (!is_terrace()) GTEST_SKIP();
   Dl_info of_rung = {};
   ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, "terrace_rung"), &of_rung), 0);
-  for (const char* name :
-       {"malloc", "free", "calloc", "realloc", "reallocarray", "aligned_alloc", "posix_memalign", "memalign", "valloc", "pvalloc",
-        "malloc_usable_size", "malloc_trim", "mallinfo", "mallinfo2", "malloc_info", "malloc_stats", "mallopt", "free_sized",
-        "free_aligned_sized", "_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t",
-        "_ZnamSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t", "_ZdlPv", "_ZdaPv",
-        "_ZdlPvm", "_ZdaPvm", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t",
-        "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t",
-        "_ZdaPvSt11align_val_tRKSt9nothrow_t"}) {
+  for (const char* name : {"malloc",
+                           "free",
+                           "calloc",
+                           "realloc",
+                           "reallocarray",
+                           "aligned_alloc",
+                           "posix_memalign",
+                           "memalign",
+                           "valloc",
+                           "pvalloc",
+                           "malloc_usable_size",
+                           "malloc_trim",
+                           "mallinfo",
+                           "mallinfo2",
+                           "malloc_info",
+                           "malloc_stats",
+                           "mallopt",
+                           "free_sized",
+                           "free_aligned_sized",
+                           "_Znwm",
+                           "_Znam",
+                           "_ZnwmRKSt9nothrow_t",
+                           "_ZnamRKSt9nothrow_t",
+                           "_ZnwmSt11align_val_t",
+                           "_ZnamSt11align_val_t",
+                           "_ZnwmSt11align_val_tRKSt9nothrow_t",
+                           "_ZnamSt11align_val_tRKSt9nothrow_t",
+                           "_ZdlPv",
+                           "_ZdaPv",
+                           "_ZdlPvm",
+                           "_ZdaPvm",
+                           "_ZdlPvRKSt9nothrow_t",
+                           "_ZdaPvRKSt9nothrow_t",
+                           "_ZdlPvSt11align_val_t",
+                           "_ZdaPvSt11align_val_t",
+                           "_ZdlPvmSt11align_val_t",
+                           "_ZdaPvmSt11align_val_t",
+                           "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+                           "_ZdaPvSt11align_val_tRKSt9nothrow_t"}) {
     void* const f = dlsym(RTLD_DEFAULT, name);
     ASSERT_NE(f, nullptr) << name;
     Dl_info of_this = {};

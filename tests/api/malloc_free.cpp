@@ -147,8 +147,8 @@ TEST(calloc_, of_zero_elements_of_the_largest_size_is_no_overflow) {
 TEST(calloc_, overflow_fails_with_enomem) {
   const std::size_t root = std::size_t{1} << 32;
   const std::vector<std::pair<std::size_t, std::size_t>> products = {
-      {SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX, SIZE_MAX}, {root, root}, {root + 1, root}, {SIZE_MAX / 2 + 1, 2},
-      {SIZE_MAX / 3 + 1, 3}, {SIZE_MAX / 16 + 2, 16}};
+      {SIZE_MAX, 2},    {2, SIZE_MAX},         {SIZE_MAX, SIZE_MAX},  {root, root},
+      {root + 1, root}, {SIZE_MAX / 2 + 1, 2}, {SIZE_MAX / 3 + 1, 3}, {SIZE_MAX / 16 + 2, 16}};
   for (const auto& [count, size] : products) {
     errno = 0;
     void* const p = api::calloc(count, size);

@@ -94,11 +94,11 @@ TEST_F(Operators, delete_of_null_does_nothing) {
   ::operator delete[](null(), 8);
   ::operator delete(null(), nothrow);
   ::operator delete[](null(), nothrow);
-  ::operator delete(null(), align_val_t{64});
+  ::operator delete (null(), align_val_t{64});
   ::operator delete[](null(), align_val_t{64});
-  ::operator delete(null(), 8, align_val_t{64});
+  ::operator delete (null(), 8, align_val_t{64});
   ::operator delete[](null(), 8, align_val_t{64});
-  ::operator delete(null(), align_val_t{64}, nothrow);
+  ::operator delete (null(), align_val_t{64}, nothrow);
   ::operator delete[](null(), align_val_t{64}, nothrow);
 }
 
@@ -110,7 +110,7 @@ TEST_F(Operators, new_of_an_impossible_size_throws_bad_alloc) {
     EXPECT_THROW(opaque(::operator new(size)), std::bad_alloc) << size;
     EXPECT_THROW(opaque(::operator new[](size)), std::bad_alloc) << size;
     if (!has_meaning_aligned(size)) continue;
-    EXPECT_THROW(opaque(::operator new(size, align_val_t{64})), std::bad_alloc) << size;
+    EXPECT_THROW(opaque(::operator new (size, align_val_t{64})), std::bad_alloc) << size;
     EXPECT_THROW(opaque(::operator new[](size, align_val_t{64})), std::bad_alloc) << size;
   }
 }
@@ -120,7 +120,7 @@ TEST_F(Operators, nothrow_new_of_an_impossible_size_gives_null) {
     EXPECT_EQ(opaque(::operator new(size, nothrow)), nullptr) << size;
     EXPECT_EQ(opaque(::operator new[](size, nothrow)), nullptr) << size;
     if (!has_meaning_aligned(size)) continue;
-    EXPECT_EQ(opaque(::operator new(size, align_val_t{64}, nothrow)), nullptr) << size;
+    EXPECT_EQ(opaque(::operator new (size, align_val_t{64}, nothrow)), nullptr) << size;
     EXPECT_EQ(opaque(::operator new[](size, align_val_t{64}, nothrow)), nullptr) << size;
   }
 }
@@ -153,7 +153,7 @@ TEST_F(Operators, new_calls_the_handler_and_passes_its_exception_on) {
   handler_calls = 0;
   EXPECT_THROW(opaque(::operator new(impossible)), FromHandler);
   EXPECT_THROW(opaque(::operator new[](impossible)), FromHandler);
-  EXPECT_THROW(opaque(::operator new(impossible, align_val_t{64})), FromHandler);
+  EXPECT_THROW(opaque(::operator new (impossible, align_val_t{64})), FromHandler);
   EXPECT_THROW(opaque(::operator new[](impossible, align_val_t{64})), FromHandler);
   EXPECT_EQ(handler_calls, 4);
 }
@@ -167,7 +167,7 @@ TEST_F(Operators, new_calls_the_handler_until_there_is_none) {
   };
   fails_after_three([] { return opaque(::operator new(impossible)); });
   fails_after_three([] { return opaque(::operator new[](impossible)); });
-  fails_after_three([] { return opaque(::operator new(impossible, align_val_t{64})); });
+  fails_after_three([] { return opaque(::operator new (impossible, align_val_t{64})); });
   fails_after_three([] { return opaque(::operator new[](impossible, align_val_t{64})); });
 }
 
@@ -180,7 +180,7 @@ TEST_F(Operators, nothrow_new_calls_the_handler_until_there_is_none) {
   };
   fails_after_three([] { return opaque(::operator new(impossible, nothrow)); });
   fails_after_three([] { return opaque(::operator new[](impossible, nothrow)); });
-  fails_after_three([] { return opaque(::operator new(impossible, align_val_t{64}, nothrow)); });
+  fails_after_three([] { return opaque(::operator new (impossible, align_val_t{64}, nothrow)); });
   fails_after_three([] { return opaque(::operator new[](impossible, align_val_t{64}, nothrow)); });
 }
 
@@ -190,7 +190,7 @@ TEST_F(Operators, nothrow_new_gives_null_when_the_handler_throws_bad_alloc) {
   handler_calls = 0;
   EXPECT_EQ(opaque(::operator new(impossible, nothrow)), nullptr);
   EXPECT_EQ(opaque(::operator new[](impossible, nothrow)), nullptr);
-  EXPECT_EQ(opaque(::operator new(impossible, align_val_t{64}, nothrow)), nullptr);
+  EXPECT_EQ(opaque(::operator new (impossible, align_val_t{64}, nothrow)), nullptr);
   EXPECT_EQ(opaque(::operator new[](impossible, align_val_t{64}, nothrow)), nullptr);
   EXPECT_EQ(handler_calls, 4);
 }

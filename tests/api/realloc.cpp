@@ -81,8 +81,8 @@ TEST(realloc_, keeps_the_content_when_growing_and_shrinking_by_a_factor) {
 }
 
 TEST(realloc_, keeps_the_content_between_all_kinds_of_size) {
-  const std::vector<std::size_t> kinds = {1,       16,      17,      100,      1000,    4096,     10000,   32 * kib,
-                                          32 * kib + 1, 100 * kib, 128 * kib, 200 * kib, mib, mib + 1, 5 * mib};
+  const std::vector<std::size_t> kinds = {1,         16,        17,        100, 1000,    4096,   10000, 32 * kib, 32 * kib + 1,
+                                          100 * kib, 128 * kib, 200 * kib, mib, mib + 1, 5 * mib};
   std::vector<std::size_t> sizes;
   for (const std::size_t a : kinds) {
     for (const std::size_t b : kinds) {
@@ -179,8 +179,11 @@ TEST(reallocarray_, keeps_the_content) {
 TEST(reallocarray_, overflow_fails_with_enomem_and_leaves_the_block) {
   const Owned p = own(api::malloc(300));
   fill(p.get(), 300, 9);
-  for (const auto& [count, size] : {std::pair{SIZE_MAX, std::size_t{2}}, {std::size_t{2}, SIZE_MAX}, {SIZE_MAX / 2 + 1, std::size_t{2}},
-                                    {std::size_t{1} << 32, std::size_t{1} << 32}, {SIZE_MAX, std::size_t{1}}}) {
+  for (const auto& [count, size] : {std::pair{SIZE_MAX, std::size_t{2}},
+                                    {std::size_t{2}, SIZE_MAX},
+                                    {SIZE_MAX / 2 + 1, std::size_t{2}},
+                                    {std::size_t{1} << 32, std::size_t{1} << 32},
+                                    {SIZE_MAX, std::size_t{1}}}) {
     errno = 0;
     EXPECT_EQ(api::reallocarray(p.get(), count, size), nullptr);
     EXPECT_EQ(errno, ENOMEM);

@@ -3,9 +3,8 @@
 
 #include "allocator.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
+#include <gtest/gtest.h>
 #include <memory>
 #include <vector>
 
@@ -18,9 +17,9 @@ inline constexpr std::size_t gib = 1024 * mib;
 // No process can have these: more than PTRDIFF_MAX, or more than there are addresses.
 inline const std::vector<std::size_t>& impossible_sizes() {
   static const std::vector<std::size_t> sizes = {
-      SIZE_MAX,           SIZE_MAX - 1,    SIZE_MAX - 15,       SIZE_MAX - 16,       SIZE_MAX - 4095, SIZE_MAX - 4096,
-      SIZE_MAX - 65535,   SIZE_MAX - mib,  SIZE_MAX / 2 + 1,    SIZE_MAX / 2,        SIZE_MAX / 2 - 15,
-      std::size_t{1} << 62, std::size_t{1} << 52, std::size_t{1} << 48, (std::size_t{1} << 47) + 1};
+      SIZE_MAX,          SIZE_MAX - 1,         SIZE_MAX - 15,        SIZE_MAX - 16,        SIZE_MAX - 4095,
+      SIZE_MAX - 4096,   SIZE_MAX - 65535,     SIZE_MAX - mib,       SIZE_MAX / 2 + 1,     SIZE_MAX / 2,
+      SIZE_MAX / 2 - 15, std::size_t{1} << 62, std::size_t{1} << 52, std::size_t{1} << 48, (std::size_t{1} << 47) + 1};
   return sizes;
 }
 

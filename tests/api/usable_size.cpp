@@ -78,9 +78,7 @@ TEST(every_size, selected_up_to_a_gigabyte_are_aligned_and_usable) {
   }
 }
 
-TEST(malloc_usable_size_, of_null_is_zero) {
-  EXPECT_EQ(api::malloc_usable_size(nullptr), 0U);
-}
+TEST(malloc_usable_size_, of_null_is_zero) { EXPECT_EQ(api::malloc_usable_size(nullptr), 0U); }
 
 TEST(malloc_usable_size_, preserves_errno) {
   const Owned p = own(api::malloc(100));

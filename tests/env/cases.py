@@ -143,6 +143,15 @@ def sandbox_without_other_calls(h):
             denied(h, h.terrace(), error, calls, [])
 
 
+def locked_memory(h):
+    """madvise(MADV_DONTNEED) fails on locked pages; what it did not clear is not zero."""
+    command = [h.program("workout"), "30", "2", "locked"]
+    if h.execute(h.glibc(), command).returncode == 77:
+        raise Skip("mlockall is not allowed here")
+    for setting in h.settings():
+        h.run(setting, command)
+
+
 def without_proc_and_sys(h):
     hide = 'mount -t tmpfs none /sys && mount -t tmpfs none /proc || exit 77; LD_PRELOAD="$HIDDEN_PRELOAD" exec "$@"'
     command = ["unshare", "-m", "sh", "-c", hide, "sh", h.program("workout")]
@@ -261,9 +270,10 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit, rungs_are_forced,
-             rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls, without_proc_and_sys, layouts,
-             files, under_valgrind, under_qemu, unknown_values, known_values, statistics_at_exit, static_programs, secure_mode]
+FUNCTIONS = [after_main, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
+             rungs_are_forced, rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls,
+             locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
+             statistics_at_exit, static_programs, secure_mode]
 
 
 def on_every_rung(command):

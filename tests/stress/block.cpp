@@ -73,7 +73,8 @@ void claim(Block& b, const char* doing) {
   b.usable = api::malloc_usable_size(b.start);
   if (b.usable < b.size) fail("%s: block %p of %zu bytes has a usable size of %zu", doing, b.start, b.size, b.usable);
   if (const void* const at = live.claim(b.start, b.usable)) {
-    fail("%s: block %p of %zu bytes (%zu usable) was handed out twice: %p is in a live block", doing, b.start, b.size, b.usable, at);
+    fail("%s: block %p of %zu bytes (%zu usable) was handed out twice: %p is in a live block", doing, b.start, b.size, b.usable,
+         at);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A tiny allocator to preload that is wrong on purpose, to prove that the oracle notices. BROKEN names the fault; it happens at every
-// 10,000th call, and never to sizes that are a multiple of 16, among which are those that libc needs to start a thread.
+// A tiny allocator to preload that is wrong on purpose, to prove that the oracle notices. BROKEN names the fault; it happens at
+// every 10,000th call, and never to sizes that are a multiple of 16, among which are those that libc needs to start a thread.
 //
 //   none (the control)  duplicate  overlap  corrupt  dirty  misaligned  forgetful  short
 #include <atomic>

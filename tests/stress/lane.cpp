@@ -52,7 +52,9 @@ thread_local LastWord last_word;
 class Life {
  public:
   Life(World& world, unsigned lane)
-      : world_(world), lane_(world.lanes[lane]), number_(lane),
+      : world_(world),
+        lane_(world.lanes[lane]),
+        number_(lane),
         random_(world.options.seed * 1000003 + lane * 7919 + lane_.generation * 104729),
         owner_((std::uint64_t{lane} + 1) << 32 | lane_.generation) {}
 
@@ -93,7 +95,9 @@ class Life {
     const std::size_t size = random_.usual_size(world_.options.size_limit);
     switch (random_.below(8)) {
       case 0 ... 1: return allocate(How::calloc, size, 16, owner_);
-      case 2: return allocate(How::aligned_alloc, size, std::size_t{1} << (random_.one_in(8) ? random_.below(21) : random_.below(13)), owner_);
+      case 2:
+        return allocate(How::aligned_alloc, size, std::size_t{1} << (random_.one_in(8) ? random_.below(21) : random_.below(13)),
+                        owner_);
       case 3: return allocate(How::posix_memalign, size, std::size_t{8} << random_.below(10), owner_);
       default: return allocate(How::malloc, random_.one_in(200) ? 0 : size, 16, owner_);
     }
@@ -125,7 +129,8 @@ class Life {
     if (lane_.count == 0) return;
     Block& b = any();
     lane_.live_bytes -= b.usable;
-    std::size_t size = random_.one_in(4) ? random_.usual_size(world_.options.size_limit) : b.size + b.size / 2 + random_.below(64);
+    std::size_t size =
+        random_.one_in(4) ? random_.usual_size(world_.options.size_limit) : b.size + b.size / 2 + random_.below(64);
     if (random_.one_in(3)) size = b.size / 2 + 1;
     if (size == 0 || size > world_.options.size_limit) size = 1;
     resize(b, size, owner_);

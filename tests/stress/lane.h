@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A lane: a place for one running thread, its blocks and its mailbox. Threads come and go, lanes stay: a thread may leave blocks to
-// its successor, or to other lanes.
+// A lane: a place for one running thread, its blocks and its mailbox. Threads come and go, lanes stay: a thread may leave
+// blocks to its successor, or to other lanes.
 #pragma once
 
 #include "block.h"

@@ -3,8 +3,8 @@
 
 #include "report.h"
 
-#include <iterator>
 #include <bit>
+#include <iterator>
 
 namespace stress {
 
@@ -42,7 +42,8 @@ const void* LiveRanges::for_each_word(const void* p, std::size_t bytes, Change c
 }
 
 const void* LiveRanges::claim(const void* p, std::size_t bytes) {
-  return for_each_word(p, bytes, [](Word& w, std::uint64_t mask) { return w.fetch_or(mask, std::memory_order_relaxed) & mask; });
+  return for_each_word(p, bytes,
+                       [](Word& w, std::uint64_t mask) { return w.fetch_or(mask, std::memory_order_relaxed) & mask; });
 }
 
 const void* LiveRanges::release(const void* p, std::size_t bytes) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Which addresses are in somebody's hands right now: one bit per 16 bytes of address space, in pages that are mapped when needed.
+// Which addresses are in somebody's hands right now: one bit per 16 bytes of address space, in pages that are mapped when
+// needed.
 //
 //   claim    after the allocator returned a block, before anybody else learns of it
 //   release  before the block goes back

@@ -21,7 +21,7 @@ namespace {
 
 using namespace stress;  // NOLINT(google-build-using-namespace): the program
 
-constexpr double longest_silence = 60;    // seconds in which every lane must have done something
+constexpr double longest_silence = 60;  // seconds in which every lane must have done something
 constexpr int poll_milliseconds = 20;
 constexpr long signal_microseconds = 200;
 
@@ -75,12 +75,14 @@ void* thread_main(void* argument) {
 
 void start(unsigned lane) {
   ++world.lanes[lane].generation;
-  const int error = pthread_create(&world.lanes[lane].thread, nullptr, thread_main, reinterpret_cast<void*>(std::uintptr_t{lane}));
+  const int error =
+      pthread_create(&world.lanes[lane].thread, nullptr, thread_main, reinterpret_cast<void*>(std::uintptr_t{lane}));
   if (error != 0) fail("pthread_create: %s", std::strerror(error));
   world.threads.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Touches a little stack and does not allocate: what handlers of careful programs do. No SA_RESTART: system calls end with EINTR.
+// Touches a little stack and does not allocate: what handlers of careful programs do. No SA_RESTART: system calls end with
+// EINTR.
 void on_alarm(int) {
   volatile char stack[512];
   for (volatile char& c : stack) c = 1;
@@ -111,7 +113,8 @@ class Watch {
       const std::uint64_t done = world.lanes[i].operations.load(std::memory_order_relaxed);
       if (done != done_[i] || since_[i] == 0) since_[i] = time;
       done_[i] = done;
-      if (time - since_[i] > longest_silence) fail("no end: the thread of lane %u does nothing since %.0f s", i, longest_silence);
+      if (time - since_[i] > longest_silence)
+        fail("no end: the thread of lane %u does nothing since %.0f s", i, longest_silence);
     }
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Allocates and frees in everything that runs after main. argv: return, exit, quick_exit, thread (exit is called by another thread
-// while threads go on allocating).
+// Allocates and frees in everything that runs after main. argv: return, exit, quick_exit, thread (exit is called by another
+// thread while threads go on allocating).
 #include "env_test.h"
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A library that the program is linked with: its destructors run after those of the program, and free what the program left there.
+// A library that the program is linked with: its destructors run after those of the program, and free what the program left
+// there.
 #include <cstdlib>
 #include <cstring>
 #include <string>

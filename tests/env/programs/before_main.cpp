@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Allocates before main: in .preinit_array, in constructors of all priorities, in a resolver of the dynamic linker (in the library).
-// What was allocated then is freed by later ones.
+// Allocates before main: in .preinit_array, in constructors of all priorities, in a resolver of the dynamic linker (in the
+// library). What was allocated then is freed by later ones.
 #include "env_test.h"
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
@@ -41,10 +41,14 @@ __attribute__((constructor)) void by_default() {
   from_default = filled(40000);
   // A thread and a child before main.
   pthread_t thread{};
-  check(pthread_create(&thread, nullptr, [](void*) -> void* {
-          check_and_free(filled(10000), 10000);
-          return nullptr;
-        }, nullptr) == 0, "pthread_create");
+  check(pthread_create(
+            &thread, nullptr,
+            [](void*) -> void* {
+              check_and_free(filled(10000), 10000);
+              return nullptr;
+            },
+            nullptr) == 0,
+        "pthread_create");
   pthread_join(thread, nullptr);
   const pid_t pid = fork();
   if (pid == 0) {

@@ -16,15 +16,15 @@
 #include <unistd.h>
 
 static const struct {
-  const char *name;
+  const char* name;
   int number;
 } calls[] = {
-    {"rseq", SYS_rseq},       {"getcpu", SYS_getcpu},   {"membarrier", SYS_membarrier},
-    {"madvise", SYS_madvise}, {"mremap", SYS_mremap},   {"sched_getaffinity", SYS_sched_getaffinity},
+    {"rseq", SYS_rseq},       {"getcpu", SYS_getcpu},       {"membarrier", SYS_membarrier},
+    {"madvise", SYS_madvise}, {"mremap", SYS_mremap},       {"sched_getaffinity", SYS_sched_getaffinity},
     {"prctl", SYS_prctl},     {"getrandom", SYS_getrandom},
 };
 
-static int number_of(const char *name) {
+static int number_of(const char* name) {
   for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
     if (strcmp(calls[i].name, name) == 0) return calls[i].number;
   }
@@ -43,14 +43,14 @@ static int refuse(int number, int error) {
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const int error = strcmp(argv[1], "EPERM") == 0 ? EPERM : ENOSYS;
-  const char *const preload = getenv("DENY_PRELOAD");
+  const char* const preload = getenv("DENY_PRELOAD");
   if (preload != NULL) setenv("LD_PRELOAD", preload, 1);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 77;
   int last_is_prctl = 0;
-  for (char *name = strtok(argv[2], ","); name != NULL; name = strtok(NULL, ",")) {
+  for (char* name = strtok(argv[2], ","); name != NULL; name = strtok(NULL, ",")) {
     const int number = number_of(name);
     if (number == SYS_prctl) {
       last_is_prctl = 1;

@@ -28,7 +28,8 @@ int main(int, char** argv) {
       void* outlives[20];
       for (int i = 0; i < 20; ++i) outlives[i] = allocate(static_cast<std::size_t>(i) * 500 + 1);
       pthread_t threads[4];
-      for (pthread_t& t : threads) check(pthread_create(&t, nullptr, use, reinterpret_cast<void*>(allocate)) == 0, "pthread_create");
+      for (pthread_t& t : threads)
+        check(pthread_create(&t, nullptr, use, reinterpret_cast<void*>(allocate)) == 0, "pthread_create");
       mine.step();
       for (const pthread_t t : threads) pthread_join(t, nullptr);
       dlclose(library);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// libterrace.so loaded late by a program that runs on libc's malloc: its own names work beside it, in threads older than it too.
-// argv: the library.
+// libterrace.so loaded late by a program that runs on libc's malloc: its own names work beside it, in threads older than it
+// too. argv: the library.
 #include "env_test.h"
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program

@@ -42,9 +42,7 @@ inline void check(bool holds, const char* what) {
 
 inline void ok() { say(STDOUT_FILENO, "ok\n"); }
 
-inline double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+inline double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // A block filled with a byte that depends on its size; check_and_free() finds what somebody else wrote.
 inline unsigned char mark_of(std::size_t size) { return static_cast<unsigned char>(size * 37 % 255 + 1); }

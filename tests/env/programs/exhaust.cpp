@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Under a limit of memory: allocates until nothing is left, checks how that is said, frees, and must get (nearly) as much again, in
-// blocks of another size. argv: bytes that must be had at least, threads that stand by.
+// Under a limit of memory: allocates until nothing is left, checks how that is said, frees, and must get (nearly) as much
+// again, in blocks of another size. argv: bytes that must be had at least, threads that stand by.
 #include "env_test.h"
 
 #include <new>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A library whose fork handlers allocate, registered by its constructor: before those of an object that is initialised later, so
-// "prepare" runs after that object's. glibc's malloc can be used in all three.
+// A library whose fork handlers allocate, registered by its constructor: before those of an object that is initialised later,
+// so "prepare" runs after that object's. glibc's malloc can be used in all three.
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Two threads fork all the time while others allocate, so that locks are held. The child has the forking thread's blocks, allocates,
-// starts a thread of its own, forks again, and ends in one of three ways.
+// Two threads fork all the time while others allocate, so that locks are held. The child has the forking thread's blocks,
+// allocates, starts a thread of its own, forks again, and ends in one of three ways.
 #include "env_test.h"
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Linked with libterrace.so (not preloaded), so that it still has it when it is set-user-id. Prints whether it is, and the rung. */
+/* Linked with libterrace.so (not preloaded), so that it still has it when it is set-user-id. Prints whether it is, and the
+ * rung. */
 #include "terrace/stats.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Signals hit threads in the middle of malloc and free, thousands per second, on the ordinary and on an alternate stack. The handler
-// does not allocate.
+// Signals hit threads in the middle of malloc and free, thousands per second, on the ordinary and on an alternate stack. The
+// handler does not allocate.
 #include "env_test.h"
 
 #include <sched.h>

@@ -6,7 +6,7 @@
 
 int main(void) {
   for (size_t size = 1; size < 1000000; size *= 3) {
-    char *volatile p = malloc(size);
+    char* volatile p = malloc(size);
     if (p == NULL) return 1;
     memset(p, 1, size);
     free(p);

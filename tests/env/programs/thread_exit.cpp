@@ -31,7 +31,8 @@ struct OfThread {
   std::vector<std::string> strings;
   ~OfThread() {
     strings.emplace_back(5000, 'x');
-    for (int i = 0; i < 10; ++i) check_and_free(filled(static_cast<std::size_t>(i) * 100 + 1), static_cast<std::size_t>(i) * 100 + 1);
+    for (int i = 0; i < 10; ++i)
+      check_and_free(filled(static_cast<std::size_t>(i) * 100 + 1), static_cast<std::size_t>(i) * 100 + 1);
   }
 };
 thread_local OfThread of_thread;
@@ -82,7 +83,8 @@ int main() {
     }
   }
   // A cancelled thread may end before it had a value.
-  check(key_destructors.load() >= static_cast<int>(rounds * together * 3 / 4) * PTHREAD_DESTRUCTOR_ITERATIONS, "key destructors");
+  check(key_destructors.load() >= static_cast<int>(rounds * together * 3 / 4) * PTHREAD_DESTRUCTOR_ITERATIONS,
+        "key destructors");
 
   constexpr int detached = 200;
   pthread_attr_t attributes;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A little of everything, for strange surroundings. Says on which rung, and which files are open afterwards. argv: rounds, threads.
+// A little of everything, for strange surroundings. Says on which rung, and which files are open afterwards. argv: rounds,
+// threads, "locked" (all pages stay in memory, and the kernel does not take them back).
 #include "env_test.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 
@@ -35,9 +37,11 @@ void large_blocks() {
 int main(int argc, char** argv) {
   if (argc > 1) rounds = std::atoi(argv[1]);
   const int threads = argc > 2 ? std::atoi(argv[2]) : 4;
+  if (argc > 3 && std::strcmp(argv[3], "locked") == 0 && mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return 77;
   pthread_t others[16];
   for (int i = 0; i < threads; ++i) {
-    check(pthread_create(&others[i], nullptr, body, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1)) == 0, "pthread_create");
+    check(pthread_create(&others[i], nullptr, body, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1)) == 0,
+          "pthread_create");
   }
   body(reinterpret_cast<void*>(99));
   for (int i = 0; i < threads; ++i) pthread_join(others[i], nullptr);

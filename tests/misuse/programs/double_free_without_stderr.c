@@ -10,7 +10,7 @@ int main(void) {
   sigprocmask(SIG_SETMASK, &all, NULL);
   signal(SIGABRT, SIG_IGN);
   close(STDERR_FILENO);
-  void *p = allocated(24);
+  void* p = allocated(24);
   free(p);
   free(opaque(p));
   return unnoticed();

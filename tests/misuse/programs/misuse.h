@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline void *opaque(void *p) {
+static inline void* opaque(void* p) {
   __asm__ volatile("" : "+r"(p) : : "memory");
   return p;
 }
 
 /* The pointer that the report should name. Written at once: the process is about to die. */
-static inline void *announce(void *p) {
+static inline void* announce(void* p) {
   char line[64];
   const int n = snprintf(line, sizeof line, "misused %p\n", opaque(p));
   if (write(STDOUT_FILENO, line, (size_t)n) != n) _exit(3);
@@ -25,12 +25,12 @@ static inline void *announce(void *p) {
 }
 
 /* The one argument of most programs. */
-static inline size_t size_argument(int argc, char **argv, size_t otherwise) {
+static inline size_t size_argument(int argc, char** argv, size_t otherwise) {
   return argc > 1 ? strtoull(argv[1], NULL, 0) : otherwise;
 }
 
-static inline void *allocated(size_t size) {
-  void *p = opaque(malloc(size));
+static inline void* allocated(size_t size) {
+  void* p = opaque(malloc(size));
   if (p == NULL) _exit(4);
   return p;
 }
