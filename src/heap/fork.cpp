@@ -20,10 +20,12 @@ void Heap::before_fork() noexcept {
   }
   slabs_.lock_all();
   spans_.mutex().lock();
+  os::Mutex::set_holds_all(true);
 }
 
 void Heap::after_fork_in_parent() noexcept {
   if (!ready()) return;
+  os::Mutex::set_holds_all(false);
   spans_.mutex().unlock();
   slabs_.unlock_all();
   for (unsigned p = 0; p < depots_.processors(); ++p) {
@@ -39,6 +41,7 @@ void Heap::after_fork_in_parent() noexcept {
 
 void Heap::after_fork_in_child() noexcept {
   if (!ready()) return;
+  os::Mutex::set_holds_all(false);
   spans_.mutex().reset_after_fork();
   slabs_.reset_after_fork();
   for (unsigned p = 0; p < depots_.processors(); ++p) {

@@ -116,8 +116,9 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
     std::size_t end = p;
     while (end < pages && !used[end]) ++end;
     if (end == p) continue;
-    os::purge(spans_->window().address(first) + p * page, (end - p) * page);
-    counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
+    if (os::purge(spans_->window().address(first) + p * page, (end - p) * page)) {
+      counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
+    }
     p = end;
   }
   take_waste(r, r.when);
@@ -256,7 +257,6 @@ void Slabs::put_back(ChainWord blocks) noexcept {
 void Slabs::release_empty() noexcept {
   for (std::size_t h = 1; h < home_class_count; ++h) {
     Class& c = classes_[h];
-    if (__atomic_load_n(&c.empty, __ATOMIC_RELAXED) == 0) continue;  // relaxed: a hint
     const os::LockGuard guard(c.mutex);
     for (GranuleIndex i = c.partial; i != no_granule && c.empty > 0;) {
       const Record& r = spans_->window().record(i);

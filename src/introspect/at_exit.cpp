@@ -27,6 +27,8 @@ void expand(std::string_view pattern, Writer& out) noexcept {
 
 Snapshot* inherited = nullptr;  // what the parent had counted when this process was forked
 
+int report_fd = os::standard_error;
+
 void subtract_inherited(Snapshot& s) noexcept {
   if (inherited == nullptr) return;
   for (std::size_t l = 0; l < level_count; ++l) {
@@ -58,6 +60,10 @@ void forget_parent() noexcept {
   if (inherited != nullptr) take_snapshot(*inherited);
 }
 
+void prepare_report() noexcept {
+  if (os::environment("TERRACE_STATS") != nullptr) report_fd = os::keep_open(os::standard_error);
+}
+
 void report_at_exit() noexcept {
   if (const char* pattern = os::environment("TERRACE_STATS_FILE")) {
     char path[path_size];
@@ -75,7 +81,7 @@ void report_at_exit() noexcept {
   if (const char* form = os::environment("TERRACE_STATS")) {
     const std::string_view f(form);
     if (f == "text" || f == "json") {
-      write_to(os::standard_error, f == "json");
+      write_to(report_fd, f == "json");
     } else {
       warn("TERRACE_STATS", form, "neither text nor json; ignored");
     }

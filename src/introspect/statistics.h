@@ -53,6 +53,8 @@ std::size_t write_text(const Snapshot& s, char* buf, std::size_t size) noexcept;
 /// wanted.
 void forget_parent() noexcept;
 
+/// At the start: keeps standard error open for a report that is wanted, since many programs close theirs at the end.
+void prepare_report() noexcept;
 /// What TERRACE_STATS and TERRACE_STATS_FILE ask for, done at normal exit.
 void report_at_exit() noexcept;
 

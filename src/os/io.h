@@ -13,6 +13,8 @@ void write_all(int fd, std::string_view text) noexcept;
 /// Opens for writing, truncated, close-on-exec; -1 on failure.
 int create_file(const char* path) noexcept;
 void close_file(int fd) noexcept;
+/// A duplicate of fd, out of the way of a program's own descriptors, close-on-exec; fd itself when there is none.
+int keep_open(int fd) noexcept;
 int process_id() noexcept;
 int thread_id() noexcept;
 /// SIGABRT as abort(3) raises it: a handler may see it once, then the default action ends the process.

@@ -15,8 +15,9 @@ void* reserve(std::size_t bytes, void* hint) noexcept;
 void* reserve_at(void* address, std::size_t bytes) noexcept;
 /// Makes a reserved range readable and writable. False: over a limit; the range stays as it was.
 bool commit(void* address, std::size_t bytes) noexcept;
-/// Gives the memory back; the range stays committed and reads as zero.
-void purge(void* address, std::size_t bytes) noexcept;
+/// Gives the memory back; the range stays committed and reads as zero. False where that does not work (some emulators and
+/// sandboxes ignore the request): then the contents are undefined and the memory is still there.
+bool purge(void* address, std::size_t bytes) noexcept;
 /// Gives memory and accounting back; the range is reserved again. False: it stays committed.
 bool decommit(void* address, std::size_t bytes) noexcept;
 /// Gives the address space back.

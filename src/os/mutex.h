@@ -15,6 +15,8 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void lock() noexcept {
+    if (holds_all_) [[unlikely]]
+      return;
     std::uint32_t expected = unlocked;
     // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
     if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
@@ -23,20 +25,30 @@ class Mutex {
     lock_contended();
   }
   bool try_lock() noexcept {
+    if (holds_all_) [[unlikely]]
+      return true;
     std::uint32_t expected = unlocked;
     return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]
                                           std::memory_order_relaxed);
   }
   void unlock() noexcept {
+    if (holds_all_) [[unlikely]]
+      return;
     // [M1] release, pairs with the acquire of the next holder.
     if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
       wake_one();
   }
+  /// Between the handlers of fork the forking thread holds every mutex there is; what it calls then (handlers of others that
+  /// allocate) goes through all of them.
+  static void set_holds_all(bool value) noexcept { holds_all_ = value; }
+
   /// In a forked child, by the only thread there is: the parent's waiters do not exist here.
   void reset_after_fork() noexcept { state_.store(unlocked, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
+
+  static constinit thread_local bool holds_all_;
 
   void lock_contended() noexcept;
   void wake_one() noexcept;

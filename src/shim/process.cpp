@@ -17,7 +17,10 @@ void in_child() {
 }
 
 // As early as constructors go. pthread_atfork runs `before` handlers last first, so what others do in theirs still works.
-__attribute__((constructor(101))) void at_start() { pthread_atfork(before_fork, in_parent, in_child); }
+__attribute__((constructor(101))) void at_start() {
+  pthread_atfork(before_fork, in_parent, in_child);
+  terrace::introspect::prepare_report();
+}
 
 __attribute__((destructor(101))) void at_end() { terrace::introspect::report_at_exit(); }
 

@@ -176,13 +176,15 @@ void Spans::set_first(GranuleIndex i, GranuleIndex first) noexcept {
   if (i != first) record(i).state = State::interior;
 }
 
-void Spans::purge_span(GranuleIndex first) noexcept {
+// False: the system does not take it; it stays dirty.
+bool Spans::purge_span(GranuleIndex first) noexcept {
   const std::uint32_t granules = record(first).granules;
+  if (!os::purge(window_.address(first), bytes_of(granules))) return false;
   unlink(first);
   record(first + granules - 1).state = State::interior;
-  os::purge(window_.address(first), bytes_of(granules));
   counters_.purged_bytes.add(bytes_of(granules));
   insert_free(first, State::clean, granules, 0);
+  return true;
 }
 
 // Each list is in order of time but for merges, so its head is its oldest.
@@ -198,20 +200,22 @@ GranuleIndex Spans::oldest_dirty() noexcept {
 void Spans::bound_dirty(std::uint32_t just_given) noexcept {
   const std::uint64_t for_reuse = min_of(2 * bytes_of(just_given), dirty_ceiling_for_reuse);
   const std::uint64_t bound = max_of(max_of(dirty_floor, taken_bytes_.read() / 8), for_reuse);
-  while (dirty_bytes_.read() > bound) purge_span(oldest_dirty());
+  while (dirty_bytes_.read() > bound && purge_span(oldest_dirty())) {
+  }
 }
 
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
   for (GranuleIndex i = oldest_dirty(); i != no_granule && record(i).when + decay_ms_ <= now; i = oldest_dirty()) {
-    purge_span(i);
+    if (!purge_span(i)) return;
   }
 }
 
 std::size_t Spans::purge_all() noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t before = counters_.purged_bytes.read();
-  for (GranuleIndex i = oldest_dirty(); i != no_granule; i = oldest_dirty()) purge_span(i);
+  for (GranuleIndex i = oldest_dirty(); i != no_granule && purge_span(i); i = oldest_dirty()) {
+  }
   return counters_.purged_bytes.read() - before;
 }
 

@@ -69,7 +69,7 @@ class Spans {
   void insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept;
   GranuleIndex find(Kind kind, std::uint32_t granules) noexcept;
   Span carve(GranuleIndex first, std::uint32_t granules, State state) noexcept;
-  void purge_span(GranuleIndex first) noexcept;
+  bool purge_span(GranuleIndex first) noexcept;
   GranuleIndex oldest_dirty() noexcept;
   void bound_dirty(std::uint32_t just_given) noexcept;
 

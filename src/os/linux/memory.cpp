@@ -62,7 +62,12 @@ bool commit(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_mprotect, address, bytes, PROT_READ | PROT_WRITE));
 }
 
-void purge(void* address, std::size_t bytes) noexcept { on_range(SYS_madvise, address, bytes, MADV_DONTNEED); }
+// Looked at each time: user-mode emulators answer yes and do nothing, for some mappings. The read maps the shared zero page.
+bool purge(void* address, std::size_t bytes) noexcept {
+  auto* const probe = static_cast<volatile unsigned char*>(address);
+  *probe = 1;
+  return succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED)) && *probe == 0;
+}
 
 bool decommit(void* address, std::size_t bytes) noexcept {
   return mmap_or_null(address, bytes, PROT_NONE, reserve_flags | MAP_FIXED) != nullptr;

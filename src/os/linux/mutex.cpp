@@ -18,6 +18,8 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 
 }  // namespace
 
+constinit thread_local bool Mutex::holds_all_ = false;
+
 void Mutex::lock_contended() noexcept {
   for (int i = 0; i < spins_before_sleep; ++i) {
     if (state_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "os/possible_cpus.h"
 
+#include "os/syscall.h"
 #include "os/sysfs.h"
+
+#include <cstdint>
 
 namespace terrace::os {
 namespace {
 
-// The last number of "0-3,8-11"; without the file, a bound that no machine passes.
+// Without sysfs (a chroot, a sandbox): the kernel says how many bytes its cpu masks have.
+unsigned bound_by_mask() noexcept {
+  constexpr unsigned bits_per_byte = 8, largest_mask = 1024, bound_without_anything = 4096;
+  unsigned char mask[largest_mask];
+  const long bytes =
+      arch::raw_syscall(SYS_sched_getaffinity, 0, largest_mask, static_cast<long>(reinterpret_cast<std::uintptr_t>(mask)));
+  return failed(bytes) || bytes == 0 ? bound_without_anything : static_cast<unsigned>(bytes) * bits_per_byte;
+}
+
+// The last number of "0-3,8-11".
 unsigned read_possible() noexcept {
-  constexpr unsigned bound_without_sysfs = 1024;
   char text[512];
-  if (read_file("/sys/devices/system/cpu/possible", text, sizeof text) <= 0) return bound_without_sysfs;
+  if (read_file("/sys/devices/system/cpu/possible", text, sizeof text) <= 0) return bound_by_mask();
   unsigned last = 0, current = 0;
   for (const char* p = text; *p != '\0' && *p != '\n'; ++p) {
     if (*p >= '0' && *p <= '9') {
