@@ -235,7 +235,8 @@ def statistics_at_exit(h):
             report = json.load(file)
         if report["schema"] != 1 or f"{report['pid']}.json" != os.path.basename(written[0]):
             raise Failure(f"TERRACE_STATS_FILE: {report['pid']} in {written[0]}")
-        h.run(h.terrace(TERRACE_STATS_FILE="/nonexistent/file"), ["true"], stdout="", stderr=r"terrace: TERRACE_STATS_FILE [^\n]+\n")
+        complaint = r"terrace: TERRACE_STATS_FILE [^\n]+\n"
+        h.run(h.terrace(TERRACE_STATS_FILE="/nonexistent/file"), ["true"], stdout="", stderr=complaint)
     workout = [h.program("workout"), "3"]
     json.loads(h.execute(h.terrace(TERRACE_STATS="json"), workout).stderr)
     h.run(h.terrace(TERRACE_STATS="text"), workout, stderr=r"(?s).*core.*\n")

@@ -5,10 +5,10 @@
 usage: driver.py --preload LIBTERRACE.so --programs DIRECTORY [--rung RUNG] [--placement PLACEMENT] [CASE ...]
 
 What is caught when (this is the contract, docs/guide/ has it for users):
-  at once      double frees as long as the block has not been handed out again, large blocks, pointers outside of all blocks,
-               pointers that are not multiples of 16, realloc and malloc_usable_size of anything that is not a block
-  later        multiples of 16 inside a block, two threads that free at the same instant: when the block reaches the global level;
-               so the programs end with malloc_trim(0), which sends everything there
+  at once      double frees as long as the block has not been handed out again, large blocks, pointers outside of all
+               blocks, pointers that are not multiples of 16, realloc and malloc_usable_size of what is not a block
+  later        multiples of 16 inside a block, two threads that free at the same instant: when the block reaches the
+               global level; so the programs end with malloc_trim(0), which sends everything there
   at malloc    a free block whose first word was overwritten: when it is about to be handed out
   never        a write to another part of a free block; a second free after the block has a new owner
 """
@@ -69,7 +69,8 @@ def all_cases():
         yield Case("free_interior", [size, offset], INVALID_FREE)
     for program in ["free_stack", "free_static", "free_foreign"]:
         yield Case(program, [], INVALID_FREE)
-    for number in ["1", "16", "4096", "0x1000000000", "0x7fffffffffff", "0x800000000000", "0x4141414141414140", "0xfffffffffffffff0"]:
+    for number in ["1", "16", "4096", "0x1000000000", "0x7fffffffffff", "0x800000000000", "0x4141414141414140",
+                   "0xfffffffffffffff0"]:
         yield Case("free_number", [number], INVALID_FREE)
     for size in ["16", "48", "100", "1010", "20000"]:
         yield Case("write_after_free", [size], WRITTEN)
@@ -77,7 +78,8 @@ def all_cases():
             yield Case("write_after_free", [size, "0"], WRITTEN)
         yield Case("write_after_free", [size, "1"], WRITTEN)
         yield Case("write_after_free_then_trim", [size], WRITTEN_ANYWHERE)
-    for size, wanted in [("48", "100"), ("48", "40"), ("48", "48"), ("48", "20"), ("1000", "10"), ("1000", "100000"), ("20000", "0")]:
+    for size, wanted in [("48", "100"), ("48", "40"), ("48", "48"), ("48", "20"), ("1000", "10"), ("1000", "100000"),
+                         ("20000", "0")]:
         yield Case("realloc_freed", [size, wanted], REALLOC_OF_FREED)
     for size, wanted in [("100000", "200000"), ("100000", "100"), ("1048576", "1048576")]:
         yield Case("realloc_freed", [size, wanted], REALLOC_OF_FREED)
@@ -89,6 +91,11 @@ def all_cases():
         yield Case("double_delete", [which], DOUBLE_FREE)
     yield Case("double_free_without_stderr", [], "")
     yield Case("free_sized_wrong", [], "", status=0)
+
+
+def stay_on_one_cpu():
+    """A thread that moves between the write and malloc leaves the block in another slot's buffers."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def problem_of(case, result):
@@ -117,8 +124,6 @@ def main():
     environment = dict(os.environ, LD_PRELOAD=options.preload, TERRACE_RUNG=options.rung, TERRACE_PLACEMENT=options.placement)
     environment.pop("TERRACE_STATS", None)
 
-    # One cpu: a thread that moves between a misuse and the call that has to notice it leaves the block in another slot's buffers.
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     # `true` allocates a little, so the rung has been decided.
     complaint = subprocess.run(["true"], env=environment, capture_output=True, text=True, check=False).stderr
     if complaint:
@@ -130,7 +135,9 @@ def main():
             continue
         command = [os.path.join(options.programs, "misuse_" + case.program), *case.arguments]
         try:
-            result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+            pinned = stay_on_one_cpu if case.program.startswith("write_after_free") else None
+            result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                                    preexec_fn=pinned)
             problem = problem_of(case, result)
         except subprocess.TimeoutExpired:
             problem = "did not end"
