@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The real programs: what is run, on what input, and what of its output must be the same with and without the library."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from typing import Callable
+
+
+
+@dataclass
+class Program:
+    name: str
+    needs: list[str]                          # commands; without them the program is skipped
+    command: Callable[[pathlib.Path], list[str]]   # from the scratch directory
+    prepare: Callable[[pathlib.Path], None] = lambda scratch: None
+    artefacts: tuple[str, ...] = ()           # files that must be identical, too
+    normalise: Callable[[str], str] = lambda text: text
+    repeat: Callable[[pathlib.Path], None] = lambda scratch: None   # before each run
+
+
+def sh(script: str) -> list[str]:
+    return ["bash", "-c", script]
+
+
+# ---- inputs
+
+def write_sources(scratch: pathlib.Path) -> None:
+    """A large C++ file: many headers, many instantiations."""
+    headers = ["algorithm", "chrono", "functional", "future", "iostream", "map", "memory", "random", "regex", "set", "sstream",
+               "string", "thread", "tuple", "unordered_map", "variant", "vector"]
+    lines = [f"#include <{h}>" for h in headers]
+    for i in range(60):
+        lines.append(f"struct S{i} {{ std::map<int, std::vector<std::string>> m; std::variant<int, std::string, double> v; }};")
+        lines.append(f"int f{i}(const std::string& s) {{ std::unordered_map<std::string, S{i}> u; u[s].m[{i}].push_back(s);"
+                     f" std::regex r(\"a{i}(b|c)*\"); return std::regex_match(s, r) + static_cast<int>(u.size()); }}")
+    (scratch / "large.cpp").write_text("\n".join(lines) + "\n")
+
+
+def write_history(scratch: pathlib.Path) -> None:
+    """Some thousand commits, made by fast-import, on files that change a little each time."""
+    lines: list[str] = []
+    for i in range(3000):
+        text = "\n".join(f"line {j} of file {i % 40}: {(i * 7919 + j * 104729) % 1000003}" for j in range(60))
+        lines.append(f"commit refs/heads/main\ncommitter A <a@example.org> {1600000000 + i} +0000\ndata 8\ncommit x\n"
+                     f"M 100644 inline file{i % 40}.txt\ndata {len(text)}\n{text}\n")
+    repository = scratch / "history.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(repository)], check=True)
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=repository, input="\n".join(lines).encode(), check=True)
+
+
+def fresh_history(scratch: pathlib.Path) -> None:
+    shutil.rmtree(scratch / "gc.git", ignore_errors=True)
+    shutil.copytree(scratch / "history.git", scratch / "gc.git")
+
+
+def write_java(scratch: pathlib.Path) -> None:
+    (scratch / "Heap.java").write_text(textwrap.dedent("""
+        import java.util.*;
+        import java.util.concurrent.*;
+        public class Heap {
+          public static void main(String[] a) throws Exception {
+            ExecutorService pool = Executors.newFixedThreadPool(8);
+            List<Future<Integer>> all = new ArrayList<>();
+            for (int t = 0; t < 8; t++) {
+              final int seed = t;
+              all.add(pool.submit(() -> {
+                Random r = new Random(seed);
+                Map<Integer, byte[]> m = new HashMap<>();
+                for (int i = 0; i < 200000; i++) m.put(r.nextInt(20000), new byte[r.nextInt(500)]);
+                return m.size();
+              }));
+            }
+            int sum = 0;
+            for (Future<Integer> f : all) sum += f.get();
+            pool.shutdown();
+            System.out.println(sum);
+          }
+        }
+        """))
+    subprocess.run(["javac", "Heap.java"], cwd=scratch, check=True)
+
+
+def write_configure(scratch: pathlib.Path) -> None:
+    """A configure script as autoconf writes them: some hundred checks, each a here-document, a compiler run or a function call."""
+    checks = "\n".join(f"check_header {h}" for h in
+                       ["stdio.h", "stdlib.h", "string.h", "unistd.h", "pthread.h", "sys/mman.h", "no/such.h", "netdb.h"] * 4)
+    (scratch / "configure").write_text(textwrap.dedent("""\
+        #!/bin/bash
+        : ${CC=cc}
+        exec 5>config.log
+        lineno() { sed -n "$1"'p' "$0" >&5; }
+        check_header() {
+          echo "checking for $1... "
+          cat > conftest.c <<END
+        #include <$1>
+        int main(void) { return 0; }
+        END
+          var=have_$(echo "$1" | tr 'a-z/.' 'A-Z__')
+          if $CC -c conftest.c >&5 2>&5; then eval "$var=yes"; else eval "$var=no"; fi
+          eval "echo \\"result: \\$$var\\""
+          defs="$defs$(printf '#define %s 1\\n' "$var")"
+        }
+        defs=
+        for i in $(seq 1 3000); do
+          x="$x $i"; case $i in *7) x=${x# *};; esac
+          eval "v_$i=\\"\\$x\\""
+        done
+        """) + checks + '\nfor i in $(seq 1 200); do lineno $i; s=$(echo "$i" | sed "s/1/one/g"); echo "$s"; done\nrm -f conftest.*\n')
+
+
+SQL = """
+create table t(a integer, b text);
+with recursive c(x) as (select 1 union all select x + 1 from c where x < 300000) insert into t select x * 7919 % 100003, hex(x) from c;
+create index i on t(a);
+create index j on t(b);
+select count(*), sum(length(b)) from t;
+select count(*) from t x join t y on x.a = y.a where x.a < 3000;
+select b, count(*) from t group by substr(b, 1, 3) order by 2 desc, 1 limit 20;
+delete from t where a % 3 = 0;
+vacuum;
+select count(*) from t;
+"""
+
+PERL = r"""
+my %h; my @a;
+for my $i (1 .. 300000) { $h{"key$i"} = [$i, "x" x ($i % 60)]; push @a, { n => $i, s => "v$i" } if $i % 3 == 0 }
+my $t = 0; for my $k (sort keys %h) { $t += length($h{$k}[1]) } delete $h{"key$_"} for 1 .. 150000;
+my $s = join ",", map { $_->{s} } @a[0 .. 50000]; $s =~ s/v(\d)/w$1$1/g;
+print scalar(keys %h), " $t ", length($s), "\n";
+"""
+
+NODE = """
+const m = new Map(); for (let i = 0; i < 500000; i++) m.set('k' + i, { i, s: 'x'.repeat(i % 30), a: [i, i + 1] });
+let t = 0; for (const [, v] of m) t += v.a[1] + v.s.length;
+const crypto = require('crypto'); let h = ''; for (let i = 0; i < 100000; i++) h = crypto.createHash('md5').update('m' + i + h).digest('hex');
+const b = []; for (let i = 0; i < 3000; i++) b.push(Buffer.alloc(1000 + i % 7000, i)); console.log(m.size, t, h, b.length);
+"""
+
+PYTHON_TESTS = ["test_json", "test_re", "test_threading", "test_subprocess", "test_list", "test_dict", "test_bytes", "test_fork1",
+                "test_array", "test_collections", "test_queue", "test_zlib", "test_struct", "test_memoryview"]
+
+
+def python_with_tests() -> str:
+    for python in ("/usr/bin/python3", sys.executable, "python3"):
+        if shutil.which(python) and subprocess.run([python, "-c", "import test.test_json"], capture_output=True).returncode == 0:
+            return python
+    return ""
+
+
+def only_verdicts(text: str) -> str:
+    """Of regrtest's output what does not depend on time and order: which tests ran and how they ended."""
+    kept = [line for line in text.splitlines() if re.match(r"(All \d+ tests OK|\d+ tests? (OK|failed|skipped)|Tests? result: )", line)]
+    return "\n".join(kept) or text
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def redis_script(scratch: pathlib.Path) -> list[str]:
+    port = free_port()
+    return sh(f"""cd {scratch} && redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --daemonize no > redis.log 2>&1 &
+        server=$!
+        for i in $(seq 100); do redis-cli -p {port} ping 2>/dev/null | grep -q PONG && break; sleep 0.05; done
+        redis-benchmark -p {port} -q -n 60000 -c 20 -P 8 -r 20000 -d 100 -t set,get,lpush,lrange_100,hset,sadd > bench.out || exit 1
+        redis-cli -p {port} dbsize | grep -qE '[0-9]+' || exit 1
+        for i in $(seq 200); do echo "set fixed$i value$i"; done | redis-cli -p {port} | sort | uniq -c
+        redis-cli -p {port} get fixed77
+        redis-cli -p {port} shutdown nosave; wait $server; echo "server ended with $?" """)
+
+
+PROGRAMS = [
+    Program("python", ["python3"], lambda s: [python_with_tests() or "python3", "-m", "test", "-j2", *PYTHON_TESTS],
+            normalise=only_verdicts),
+    Program("gcc", ["g++"], lambda s: ["g++", "-std=c++17", "-O1", "-g", "-c", "large.cpp", "-o", "large.o"], write_sources,
+            artefacts=("large.o",)),
+    Program("git", ["git"], lambda s: sh("git -C gc.git gc --quiet --aggressive && git -C gc.git fsck 2>&1 && git -C gc.git rev-list --all | wc -l"),
+            write_history, repeat=fresh_history),
+    Program("perl", ["perl"], lambda s: ["perl", "-e", PERL]),
+    Program("node", ["node"], lambda s: ["node", "-e", NODE]),
+    Program("java", ["javac", "java"], lambda s: ["java", "-Xmx256m", "-cp", ".", "Heap"], write_java),
+    Program("sqlite3", ["sqlite3"], lambda s: ["sqlite3", ":memory:", SQL]),
+    Program("redis", ["redis-server", "redis-benchmark", "redis-cli"], redis_script),
+    Program("bash", ["bash", "cc"], lambda s: ["bash", "configure"], write_configure),
+]
