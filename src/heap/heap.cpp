@@ -50,7 +50,7 @@ bool Heap::open_core() noexcept {
   const percpu::Ladder& l = percpu::ladder();
   topology::read(topology_);
   const unsigned processors = max_of(topology_.llc_count, 1U);
-  const unsigned count = os::possible_cpus();
+  const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
   auto* const depots = static_cast<level::Depot*>(os::map(sizeof(level::Depot) * processors));
   auto* const slots = static_cast<level::Slot*>(os::map((count + slots_before_first) * sizeof(level::Slot)));
   if (depots == nullptr || slots == nullptr) return false;

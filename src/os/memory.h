@@ -13,6 +13,8 @@ std::size_t page_size() noexcept;
 void* reserve(std::size_t bytes, void* hint) noexcept;
 /// As reserve(), but exactly there; null when something else is mapped in the range.
 void* reserve_at(void* address, std::size_t bytes) noexcept;
+/// Readable and writable memory exactly there; null when something else is mapped in the range, or over a limit.
+void* map_at(void* address, std::size_t bytes) noexcept;
 /// Makes a reserved range readable and writable. False: over a limit; the range stays as it was.
 bool commit(void* address, std::size_t bytes) noexcept;
 /// Gives the memory back; the range stays committed and reads as zero. False where that does not work (some emulators and

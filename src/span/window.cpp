@@ -17,7 +17,7 @@ namespace {
 [[maybe_unused]] constexpr int place_attempts = 4;
 
 constexpr std::uint32_t smallest_reservation = 256;      // granules: 16 MiB
-constexpr std::uint32_t min_step = 16, max_step = 1024;  // granules: 1 MiB, 64 MiB
+constexpr std::uint32_t min_step = 64, max_step = 1024;  // granules: 4 MiB, 64 MiB
 constexpr std::uint32_t obstacle_skip = 1U << 14;        // granules: 1 GiB
 constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
@@ -75,10 +75,7 @@ bool Window::open_reserved() noexcept {
 
 bool Window::map_range(std::byte* from, std::byte* to) noexcept {
   const auto bytes = static_cast<std::size_t>(to - from);
-  if (!reserved_ && os::reserve_at(from, bytes) == nullptr) return false;
-  if (os::commit(from, bytes)) return true;
-  if (!reserved_) os::release(from, bytes);
-  return false;
+  return reserved_ ? os::commit(from, bytes) : os::map_at(from, bytes) != nullptr;
 }
 
 bool Window::extend_metadata(std::uint32_t frontier) noexcept {

@@ -106,6 +106,10 @@ bool covers_all(std::string_view list, unsigned cpu_count) noexcept {
 }
 
 void read_llcs(Reader& reader, Topology& out) noexcept {
+  // Every process that starts comes through here, and sysfs is slow: where one level-3 cache serves all cpus, one file is
+  // enough.
+  constexpr unsigned usual_index_of_level_3 = 3;
+  if (covers_all(reader.read(cpu_prefix, 0, "/cache/index", usual_index_of_level_3, "/shared_cpu_list"), out.cpu_count)) return;
   if (covers_all(llc_list(reader, 0), out.cpu_count)) return;
   CpuSet known{};
   unsigned count = 0;

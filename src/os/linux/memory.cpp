@@ -49,14 +49,22 @@ std::size_t page_size() noexcept {
 
 void* reserve(std::size_t bytes, void* hint) noexcept { return mmap_or_null(hint, bytes, PROT_NONE, reserve_flags); }
 
-void* reserve_at(void* address, std::size_t bytes) noexcept {
-  void* const p = mmap_or_null(address, bytes, PROT_NONE, reserve_flags | MAP_FIXED_NOREPLACE);
+namespace {
+
+void* map_exactly(void* address, std::size_t bytes, int protection) noexcept {
+  void* const p = mmap_or_null(address, bytes, protection, reserve_flags | MAP_FIXED_NOREPLACE);
   if (p != nullptr && p != address) {  // a kernel before 4.17 took the address for a hint
     release(p, bytes);
     return nullptr;
   }
   return p;
 }
+
+}  // namespace
+
+void* reserve_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_NONE); }
+
+void* map_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ | PROT_WRITE); }
 
 bool commit(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_mprotect, address, bytes, PROT_READ | PROT_WRITE));
