@@ -21,8 +21,8 @@
 //     commit: word(slot) := n
 //
 //   push(words, caps, block)                                                                       [sequence 2]
-//     start:  w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
-//             if second word of block = key(block) -> freed_twice   nothing written; maybe: the caller looks closer
+//     start:  if second word of block = key(block) -> freed_twice   nothing written
+//             w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
 //             second word of block := key(block)                    the block is ours, so this is no commit;
 //             first word of block := w                              an abort takes the key back before it begins again
 //     commit: word(slot) := block << 8 | (count(w) + 1)

@@ -95,11 +95,16 @@ arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block, std::uint64_t 
   return arch::Sequence::done;
 }
 
+// The words that are to their slots what `word` is to `slot`.
+arch::Words Core::words_like(const Slot& slot, const ChainWord& word) const noexcept {
+  const auto offset = reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&slot);
+  return {.base = slots_bytes_ + offset, .stride = level::slot_size};
+}
+
 ChainWord Core::take(Slot& chosen, ChainWord& word) noexcept {
   if (percpu::has_sequences(rung_)) {
     ChainWord taken = chain::empty;
-    const auto offset = static_cast<std::size_t>(reinterpret_cast<std::byte*>(&word) - reinterpret_cast<std::byte*>(&chosen));
-    return arch::take_all(area_, words(offset), taken) == arch::Sequence::done ? taken : chain::empty;
+    return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : chain::empty;
   }
   const SlotGuard guard(chosen, rung_);
   const ChainWord taken = word;
@@ -111,14 +116,17 @@ ChainWord Core::take(Slot& chosen, ChainWord& word) noexcept {
 ChainWord Core::take_allocate(Slot& chosen, SizeClass c) noexcept { return take(chosen, chosen.allocate[index(c)]); }
 ChainWord Core::take_free(Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.free[index(h)]); }
 
-bool Core::put_allocate(Slot& chosen, SizeClass c, ChainWord blocks) noexcept {
-  if (percpu::has_sequences(rung_)) {
-    return arch::put_all(area_, words(index(c) * sizeof(ChainWord)), blocks) == arch::Sequence::done;
-  }
+bool Core::put(Slot& chosen, ChainWord& word, ChainWord blocks) noexcept {
+  if (percpu::has_sequences(rung_)) return arch::put_all(area_, words_like(chosen, word), blocks) == arch::Sequence::done;
   const SlotGuard guard(chosen, rung_);
-  if (chosen.allocate[index(c)] != chain::empty) return false;
-  set(chosen.allocate[index(c)], blocks);
+  if (word != chain::empty) return false;
+  set(word, blocks);
   return true;
 }
+
+bool Core::put_allocate(Slot& chosen, SizeClass c, ChainWord blocks) noexcept {
+  return put(chosen, chosen.allocate[index(c)], blocks);
+}
+bool Core::put_free(Slot& chosen, HomeClass h, ChainWord blocks) noexcept { return put(chosen, chosen.free[index(h)], blocks); }
 
 }  // namespace terrace::heap

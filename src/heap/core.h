@@ -38,13 +38,13 @@ class Core {
   ChainWord take_allocate(level::Slot& chosen, SizeClass c) noexcept;
   ChainWord take_free(level::Slot& chosen, HomeClass h) noexcept;
   bool put_allocate(level::Slot& chosen, SizeClass c, ChainWord blocks) noexcept;
+  bool put_free(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept;
 
  private:
-  arch::Words words(std::size_t offset) const noexcept {
-    return {.base = reinterpret_cast<std::byte*>(slots_) + offset, .stride = level::slot_size};
-  }
+  arch::Words words_like(const level::Slot& slot, const ChainWord& word) const noexcept;
   level::Slot* current_slow() noexcept;
   ChainWord take(level::Slot& chosen, ChainWord& word) noexcept;
+  bool put(level::Slot& chosen, ChainWord& word, ChainWord blocks) noexcept;
 
   percpu::Rung rung_ = percpu::Rung::thread;
   bool area_is_ours_ = false;

@@ -16,7 +16,6 @@ namespace terrace::heap {
 
 /// Chains that were moved, per size class. What the words did in between follows from these and from the counts in the words.
 struct TransferCounters {
-  SharedCounter swapped;        // blocks taken out of a word to free into and put into the one to allocate from
   SharedCounter into_allocate;  // blocks put there from elsewhere; with the one that goes to the program directly
   SharedCounter from_allocate;  // blocks taken back out of it as chains
   SharedCounter from_free;      // blocks taken out of words to free into, to elsewhere
@@ -89,12 +88,17 @@ class Heap {
   void* allocate_past_core(SizeClass c) noexcept;
   void free_past_core(void* p, HomeClass h) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
+  bool exchange_words(level::Slot& slot, SizeClass c, HomeClass h, ChainWord freed) noexcept;
   void store_chain(HomeClass h, ChainWord blocks) noexcept;
   ChainWord fetch_chain(HomeClass h) noexcept;
   ChainWord steal_chain(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
+  void reclaim(HomeClass h) noexcept;
   void reclaim_caps() noexcept;
+  void reclaim_depots() noexcept;
+  bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
   unsigned processor() const noexcept;
+  HomeClass home_of_chain(ChainWord w) const noexcept;
   static void* hand_out(ChainWord w, ChainWord& rest) noexcept;
 
   // maintenance.cpp: decay, draining, trim
@@ -124,7 +128,7 @@ class Heap {
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
-  std::uint32_t hand_ = 0;  // of the clock over caps
+  std::uint32_t cap_hand_ = 0, depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };
 

@@ -94,14 +94,7 @@ void Heap::drain_depots(bool all) noexcept {
   for (unsigned p = 0; p < depots_.processors(); ++p) {
     for (std::size_t key = 0; key < level::depot_keys; ++key) {
       level::ChainStack& stack = depots_.stack(p, key);
-      while (stack.size() != 0) {
-        const ChainWord w = stack.pop_oldest();
-        if (w == chain::empty) break;
-        const SizeClass c = class_of(HomeClass{static_cast<std::uint8_t>(key)});
-        transfers_[index(c)].depot_out.add(chain::count(w));
-        budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
-        slabs_.put_back(w);
-        if (!all) break;
+      while (stack.size() != 0 && give_up_oldest(stack, HomeClass{static_cast<std::uint8_t>(key)}) && all) {
       }
     }
   }

@@ -2,7 +2,7 @@
 // How chains move between the levels: refill when a word to allocate from is empty, spill when a word to free into is full.
 //
 //   refill   own free word (if it holds enough) -> own processor's depot, then the others' -> slabs -> another home's depot
-//   spill    own free word -> own allocate word (if empty) -> own processor's depot -> slabs
+//   spill    own free word -> own allocate word (if it holds little) -> own processor's depot -> slabs
 //
 // The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
 // class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
@@ -22,8 +22,10 @@ constexpr unsigned batch_of_interest = 32;             // but programs work in b
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
 constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
 constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > bulky ? 1 : 2; }
-constexpr std::uint64_t calls_between_ticks = 32;     // of refills or spills of one class
-constexpr std::uint64_t blocks_between_ticks = 4096;  // swapped; a power of two
+constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
+constexpr std::uint64_t blocks_between_growths = 512;  // swapped; powers of two
+constexpr std::uint64_t blocks_between_ticks = 4096;
+constexpr unsigned hand_steps = 64;
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -43,6 +45,11 @@ constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { retu
 
 std::uint8_t load_cap(const Slot& slot, HomeClass h) noexcept {
   return __atomic_load_n(&slot.cap[index(h)], __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
+}
+
+// Whether adding n to a count that was `before` has passed a multiple of `step`, a power of two.
+constexpr bool passes(std::uint64_t before, std::uint64_t n, std::uint64_t step) noexcept {
+  return (before ^ (before + n)) >= step;
 }
 
 void mark_recent(Slot& slot, HomeClass h) noexcept {
@@ -67,7 +74,7 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
     update_limits();
-    reclaim_caps();
+    reclaim(h);
     if (have == 0 && size <= bulky) {
       budget_.reserve_anyway(cost);
     } else if (!budget_.reserve(cost)) {
@@ -82,14 +89,23 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   return want;
 }
 
+// Somebody wants to grow and the budget is spent: what has not been used lately goes, then what the class itself holds one
+// level up.
+void Heap::reclaim(HomeClass h) noexcept {
+  if (!maintenance_.try_lock()) return;
+  if (core_.rung() != percpu::Rung::thread) reclaim_caps();
+  reclaim_depots();
+  const unsigned own = processor();
+  give_up_oldest(depots_.stack(own, index(h)), h);
+  maintenance_.unlock();
+}
+
 // A clock hand over all caps: those that were not refilled or spilled since it came by last go back to nothing. What their
 // words hold leaves with the next free, or when the slot is idle.
 void Heap::reclaim_caps() noexcept {
-  constexpr unsigned steps = 64;
-  if (core_.rung() == percpu::Rung::thread || !maintenance_.try_lock()) return;
   const unsigned total = core_.slot_count() * static_cast<unsigned>(home_class_count);
-  for (unsigned i = 0; i < steps; ++i) {
-    const unsigned at = hand_++ % total;
+  for (unsigned i = 0; i < hand_steps; ++i) {
+    const unsigned at = cap_hand_++ % total;
     Slot& slot = core_.slot(at / home_class_count);
     const HomeClass h{static_cast<std::uint8_t>(at % home_class_count)};
     std::uint8_t have = load_cap(slot, h);
@@ -100,7 +116,29 @@ void Heap::reclaim_caps() noexcept {
       budget_.release(cost_of(have, size));
     }
   }
-  maintenance_.unlock();
+}
+
+// The same over the depots: a stack that nobody has wanted since is given up.
+void Heap::reclaim_depots() noexcept {
+  const unsigned total = depots_.processors() * static_cast<unsigned>(level::depot_keys);
+  for (unsigned i = 0; i < hand_steps; ++i) {
+    const unsigned at = depot_hand_++ % total;
+    level::ChainStack& stack = depots_.stack(at / level::depot_keys, at % level::depot_keys);
+    if (stack.size() == 0 || stack.was_recent()) continue;
+    while (give_up_oldest(stack, HomeClass{static_cast<std::uint8_t>(at % level::depot_keys)})) {
+    }
+  }
+}
+
+// The oldest chain of a stack goes to the slabs. False: there was none.
+bool Heap::give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept {
+  const ChainWord w = stack.pop_oldest();
+  if (w == chain::empty) return false;
+  const SizeClass c = class_of(h);
+  transfers_[index(c)].depot_out.add(chain::count(w));
+  budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
+  slabs_.put_back(w);
+  return true;
 }
 
 ChainWord Heap::fetch_chain(HomeClass h) noexcept {
@@ -153,7 +191,8 @@ void* Heap::hand_out(ChainWord w, ChainWord& rest) noexcept {
 }
 
 // The commonest refill: what the slot's threads freed becomes what they allocate. A short chain is left where it is, or a
-// program that takes and frees one block in turn would be here every time. Null: too short, or another thread was faster.
+// program that takes and frees one block in turn would be here every time; where that goes on, the cap grows and with it the
+// chain. Null: too short, or another thread was faster.
 void* Heap::swap_words(Slot& slot, SizeClass c, HomeClass h) noexcept {
   const ChainWord freed = peek(slot.free[index(h)]);
   if (!chain::has_blocks(freed) || chain::count(freed) < max_of(load_cap(slot, h) / 2U, 1U)) return nullptr;
@@ -161,14 +200,15 @@ void* Heap::swap_words(Slot& slot, SizeClass c, HomeClass h) noexcept {
   if (w == chain::empty) return nullptr;
   mark_recent(slot, h);
   const unsigned n = chain::count(w);
-  const std::uint64_t before = transfers_[index(c)].swapped.add(n);
+  const std::uint64_t before = level::count_swapped(slot, index(c), n);
   ChainWord rest = chain::empty;
   void* const block = hand_out(w, rest);
   if (rest != chain::empty && !core_.put_allocate(slot, c, rest)) {
     transfers_[index(c)].from_allocate.add(chain::count(rest));  // not put there after all
     store_chain(h, rest);
   }
-  if ((before ^ (before + n)) >= blocks_between_ticks) tick();
+  if (passes(before, n, blocks_between_growths)) grow_cap(slot, h);
+  if (passes(before, n, blocks_between_ticks)) tick();
   return block;
 }
 
@@ -228,6 +268,32 @@ void* Heap::allocate_small(SizeClass c) noexcept {
   return refill(*slot, c);
 }
 
+HomeClass Heap::home_of_chain(ChainWord w) const noexcept {
+  const span::Window& window = spans_.window();
+  return HomeClass{window.class_byte(window.index_of(chain::first(w)))};
+}
+
+// `freed`, taken out of the word to free into, goes into the one to allocate from; what is left there, if it is little, becomes
+// what the word to free into holds. So a program that allocates and frees in turn keeps its blocks, as long as they fit into
+// both words. False: `freed` is still the caller's.
+bool Heap::exchange_words(Slot& slot, SizeClass c, HomeClass h, ChainWord freed) noexcept {
+  if (chain::count(peek(slot.allocate[index(c)])) > load_cap(slot, h) / 2U) return false;
+  const ChainWord rest = core_.take_allocate(slot, c);
+  const bool installed = core_.put_allocate(slot, c, freed);
+  if (installed) level::count_swapped(slot, index(c), chain::count(freed));
+  if (rest == chain::empty) return installed;
+  // All blocks of a chain have one home, and a thread that was migrated in the middle of a refill may have left a chain of
+  // another home here.
+  const HomeClass home = home_of_chain(rest);
+  if (home == h && core_.put_free(slot, h, rest)) {
+    level::count_swapped(slot, index(c), std::uint64_t{0} - chain::count(rest));  // the other way round
+  } else {
+    transfers_[index(c)].from_allocate.add(chain::count(rest));
+    store_chain(home, rest);
+  }
+  return installed;
+}
+
 void Heap::spill(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
   TransferCounters& t = transfers_[index(c)];
@@ -235,10 +301,7 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   if (w == chain::empty) return;
   if (t.spills.add() % calls_between_ticks == 0) tick();
   const bool at_home = h == home_class(c, core_.home_of(slot));
-  if (at_home && core_.put_allocate(slot, c, w)) {
-    t.swapped.add(chain::count(w));
-    return;
-  }
+  if (at_home && exchange_words(slot, c, h, w)) return;
   t.from_free.add(chain::count(w));
   if (!at_home) t.foreign.add(chain::count(w));
   store_chain(h, w);

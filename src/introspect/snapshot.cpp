@@ -8,15 +8,16 @@ using heap::HomeClass;
 using heap::max_size_classes;
 using level::Slot;
 
-/// Blocks in the words of all slots, by size class.
+/// Blocks in the words of all slots, by size class; and how many went from word to word.
 struct Held {
-  std::array<std::uint64_t, max_size_classes> allocate{}, free{}, depot{};
+  std::array<std::uint64_t, max_size_classes> allocate{}, free{}, depot{}, swapped{};
 };
 
 void count_words(const Slot& slot, Held& held) noexcept {
   for (std::size_t c = 1; c < level::allocate_words; ++c) {
     const ChainWord w = level::peek(slot.allocate[c]);
     if (chain::has_blocks(w)) held.allocate[c] += chain::count(w);
+    held.swapped[c] += level::peek(slot.swapped[c]);
   }
   for (std::size_t h = 1; h < level::free_words; ++h) {
     const ChainWord w = level::peek(slot.free[h]);
@@ -46,9 +47,11 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
 }
 
 // The core level: what was moved as chains is counted, the rest follows from what the words hold (see level/slot.h).
-Row core_row(const heap::TransferCounters& t, std::uint64_t in_allocate, std::uint64_t in_free, std::size_t size) noexcept {
+Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::size_t size) noexcept {
   Row r;
-  const std::uint64_t swapped = t.swapped.read();
+  const std::uint64_t swapped = held.swapped[c];
+  const std::uint64_t in_allocate = held.allocate[c];
+  const std::uint64_t in_free = held.free[c];
   r.set(Column::allocations, swapped + t.into_allocate.read() - t.from_allocate.read() - in_allocate);
   r.set(Column::frees, swapped + t.from_free.read() + in_free + t.direct_frees.read());
   r.set(Column::refills, t.refills.read());
@@ -116,7 +119,7 @@ void take_snapshot(Snapshot& out) noexcept {
   for (std::size_t c = 1; c < heap::class_count; ++c) {
     const SizeClass size_class{static_cast<std::uint8_t>(c)};
     const std::size_t size = heap::class_size(size_class);
-    core[c] = core_row(h.transfers(size_class), held.allocate[c], held.free[c], size);
+    core[c] = core_row(h.transfers(size_class), held, c, size);
     core[c].set(Column::aborts, aborts_of(c));
     processor[c] = processor_row(h.transfers(size_class), held.depot[c], size);
     global[c] = global_row(h.slabs().counters(size_class));

@@ -8,6 +8,7 @@
 #include "os/mutex.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace terrace::level {
 
@@ -21,6 +22,7 @@ class alignas(64) ChainStack {
     const os::LockGuard guard(mutex_);
     if (count_ == chains_per_key) return false;
     chains_[count_] = chain;
+    recent_ = true;
     __atomic_store_n(&count_, count_ + 1, __ATOMIC_RELAXED);
     return true;
   }
@@ -30,11 +32,17 @@ class alignas(64) ChainStack {
     const os::LockGuard guard(mutex_);
     if (count_ == 0) return chain::empty;
     const ChainWord taken = chains_[count_ - 1];
+    recent_ = true;
     __atomic_store_n(&count_, count_ - 1, __ATOMIC_RELAXED);
     return taken;
   }
   /// Oldest first: what has not been wanted for the longest time.
   ChainWord pop_oldest() noexcept;
+  /// Whether anything was put or taken since the last call.
+  bool was_recent() noexcept {
+    const os::LockGuard guard(mutex_);
+    return std::exchange(recent_, false);
+  }
   unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }
   /// Blocks in all chains.
   std::size_t blocks() noexcept;
@@ -43,6 +51,7 @@ class alignas(64) ChainStack {
  private:
   os::Mutex mutex_;  // rank: depot
   unsigned count_ = 0;
+  bool recent_ = false;
   ChainWord chains_[chains_per_key] = {};
 };
 

@@ -70,12 +70,6 @@
 
 namespace terrace::arch {
 
-/// Opaque, so that the compiler does not keep the block in another register for the sake of the cold exits.
-TERRACE_INLINE void* block_of_key(std::uint64_t key, std::uint64_t key_base) noexcept {
-  __asm__("" : "+r"(key));
-  return reinterpret_cast<void*>(key - key_base);  // NOLINT(performance-no-int-to-ptr)
-}
-
 /// [sequence 1]
 template <int shift, int offset>
 TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
@@ -113,14 +107,17 @@ broken:
   return Sequence::corrupt;
 }
 
-/// [sequence 2] An abort finds the block in its register still: nothing is shifted in place here.
+/// [sequence 2]
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void*& block,
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
                              std::uint64_t key_base) noexcept {
   std::uint64_t word, slot, scratch, limit;
   const std::uintptr_t tp = thread_pointer();
   const std::uint64_t key = reinterpret_cast<std::uintptr_t>(block) + key_base;
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "ldr %[limit], [%[p], #8]\n\t"
+               "cmp %[limit], %[key]\n\t"
+               "b.eq %l[suspect]\n\t"
                "add %[scratch], %[slot], %[caps]\n\t"
                "ldrb %w[limit], [%[scratch], %[cls]]\n\t"
                "add %[slot], %[slot], %[cls], lsl #3\n\t"
@@ -128,9 +125,6 @@ TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size
                "and %w[scratch], %w[word], #0xff\n\t"
                "cmp %w[scratch], %w[limit]\n\t"
                "b.hs %l[no_room]\n\t"
-               "ldr %[limit], [%[p], #8]\n\t"
-               "cmp %[limit], %[key]\n\t"
-               "b.eq %l[suspect]\n\t"
                "str %[key], [%[p], #8]\n\t"
                "str %[word], [%[p]]\n\t"
                "add %w[scratch], %w[scratch], #1\n\t"

@@ -7,37 +7,39 @@
 #include "base/attributes.h"
 
 // The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
-#define TERRACE_SEQ_BEGIN                                    \
-  "1:\n\t"                                                   \
-  "leaq 4f(%%rip), %[scratch]\n\t"                           \
-  "movq %[scratch], %%fs:(%[cs])\n"                          \
+#define TERRACE_SEQ_BEGIN           \
+  "1:\n\t"                          \
+  "leaq 4f(%%rip), %[scratch]\n\t"  \
+  "movq %[scratch], %%fs:(%[cs])\n" \
   "2:\n\t"
 // "?": into the section group of the function, if it has one, so that they are kept or dropped together.
-#define TERRACE_SEQ_TABLE(abort_code)                        \
-  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
-  ".balign 32\n"                                             \
-  "4:\n\t"                                                   \
-  ".long 0, 0\n\t"                                           \
-  ".quad 2b, 3b - 2b, 5f\n\t"                                \
-  ".popsection\n\t"                                          \
-  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
-  ".byte 0x0f, 0xb9, 0x3d\n\t"                               \
-  ".long 0x53053053\n"                                       \
-  "5:\n\t" abort_code "jmp 1b\n\t"                           \
+#define TERRACE_SEQ_TABLE(abort_code)             \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"           \
+  ".balign 32\n"                                  \
+  "4:\n\t"                                        \
+  ".long 0, 0\n\t"                                \
+  ".quad 2b, 3b - 2b, 5f\n\t"                     \
+  ".popsection\n\t"                               \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t" \
+  ".byte 0x0f, 0xb9, 0x3d\n\t"                    \
+  ".long 0x53053053\n"                            \
+  "5:\n\t" abort_code                             \
+  "jmp 1b\n\t"                                    \
   ".popsection\n\t"
-#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
-  "leaq terrace_abort_counts(%%rip), %[scratch]\n\t"         \
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS             \
+  "leaq terrace_abort_counts(%%rip), %[scratch]\n\t" \
   "lock incq (%[scratch],%[cls],8)\n\t"
 #define TERRACE_SEQ_COUNT_ABORT "lock incq terrace_abort_counts(%%rip)\n\t"
 
 #if defined(TERRACE_INJECT)
-#define TERRACE_SEQ_DELAY(which)                             \
-  "movl terrace_delays+4*" #which "(%%rip), %k[scratch]\n\t" \
-  "testl %k[scratch], %k[scratch]\n\t"                       \
-  "jz 7f\n"                                                  \
-  "6:\n\t"                                                   \
-  "decl %k[scratch]\n\t"                                     \
-  "jnz 6b\n"                                                 \
+#define TERRACE_SEQ_DELAY(which)       \
+  "movl terrace_delays+4*" #which      \
+  "(%%rip), %k[scratch]\n\t"           \
+  "testl %k[scratch], %k[scratch]\n\t" \
+  "jz 7f\n"                            \
+  "6:\n\t"                             \
+  "decl %k[scratch]\n\t"               \
+  "jnz 6b\n"                           \
   "7:\n\t"
 #else
 #define TERRACE_SEQ_DELAY(which)
@@ -47,14 +49,14 @@
 #define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
 
 // The sequences of the malloc fast path know their stride (a power of two) and their offsets at compile time.
-#define TERRACE_SEQ_SLOT_SHIFTED                             \
-  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
-  "shlq %[shift], %[slot]\n\t"                               \
+#define TERRACE_SEQ_SLOT_SHIFTED     \
+  "movslq %%fs:(%[sl]), %[slot]\n\t" \
+  "shlq %[shift], %[slot]\n\t"       \
   "addq %[base], %[slot]\n\t"
 // The others multiply.
-#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
-  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
-  "imulq %[stride], %[slot]\n\t"                             \
+#define TERRACE_SEQ_SLOT_MULTIPLIED  \
+  "movslq %%fs:(%[sl]), %[slot]\n\t" \
+  "imulq %[stride], %[slot]\n\t"     \
   "addq %[base], %[slot]\n\t"
 
 namespace terrace::arch {
@@ -92,52 +94,42 @@ broken:
   return Sequence::corrupt;
 }
 
-/// Opaque, so that the compiler does not keep the block in another register for the sake of the cold exits.
-TERRACE_INLINE void* block_of_key(std::uint64_t key, std::uint64_t key_base) noexcept {
-  __asm__("" : "+r"(key));
-  return reinterpret_cast<void*>(key - key_base);  // NOLINT(performance-no-int-to-ptr)
-}
-
-/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot. key = block + key_base, so that an abort
-/// can restore the block's address after the shift, and so can the caller of a push that was not done: `block` is set again.
-/// `scratch` holds the word, too: the malloc fast path has no register to spare.
+/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot; key = block + key_base.
+/// What depends on the word is kept short, since the next push waits for it: load, add, store. The new word is made from the
+/// shifted address by adding the count and the carry that "count below cap" has left in the flags.
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void*& block,
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
                              std::uint64_t key_base) noexcept {
   std::uint64_t slot, scratch;
-  auto p = reinterpret_cast<std::uintptr_t>(block);
+  const auto p = reinterpret_cast<std::uintptr_t>(block);
   const std::uint64_t key = p + key_base;
+  std::uint64_t next = static_cast<std::uint64_t>(p) << 8;
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "cmpq %[key], 8(%[p])\n\t"
+               "je %l[suspect]\n\t"
                "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t"
                "cmpb %c[caps](%[slot],%[cls]), %b[scratch]\n\t"
                "jae %l[no_room]\n\t"
-               "cmpq %[key], 8(%[p])\n\t"
-               "je %l[suspect]\n\t"
                "movq %[key], 8(%[p])\n\t"
                "movq %[scratch], (%[p])\n\t"
-               "movzbl %b[scratch], %k[scratch]\n\t"
-               "shlq $8, %[p]\n\t"
-               "leaq 1(%[p],%[scratch]), %[p]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[p]", "%c[off]", "(%[slot],%[cls],8)")
+               "adcb %b[scratch], %b[next]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)")
                        TERRACE_MUTANT_NORMAL_END
                TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
-                                 "movq %[key], %[p]\n\t"
-                                 "subq %[kb], %[p]\n\t"
+                                 "xorb %b[next], %b[next]\n\t"
                                  "movq $0, 8(%[p])\n\t")
-               : [p] "+&r"(p), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [next] "+&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [key] "r"(key), [kb] "r"(key_base), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+                 [p] "r"(p), [key] "r"(key), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
                : "cc", "memory"
                : no_room, suspect);
   TERRACE_SEQ_AFTER;
   return Sequence::done;
 no_room:
   TERRACE_SEQ_AFTER;
-  block = block_of_key(key, key_base);
   return Sequence::full;
 suspect:
   TERRACE_SEQ_AFTER;
-  block = block_of_key(key, key_base);
   return Sequence::freed_twice;
 }
 
@@ -165,16 +157,15 @@ nothing:
 /// [sequence 4]
 inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
   std::uint64_t slot, scratch;
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               TERRACE_MUTANT_CHECK("cmpq $0, (%[slot])\n\t"
-                                    "jne %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_MULTIPLIED
-               "movq %[chain], (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
-               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
-                 [stride] "r"(words.stride), [chain] "r"(chain)
-               : "cc", "memory"
-               : taken);
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_CHECK(
+                            "cmpq $0, (%[slot])\n\t"
+                            "jne %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                        "movq %[chain], (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+                        : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+                        : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
+                          [stride] "r"(words.stride), [chain] "r"(chain)
+                        : "cc", "memory"
+                        : taken);
   return Sequence::done;
 taken:
   TERRACE_SEQ_AFTER;
