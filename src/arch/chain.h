@@ -3,7 +3,7 @@
 //
 // The first word of each free block is the word of the chain as it was before the block was pushed, so the count comes for
 // free and every pop can compare two counts: a block that was written after it was freed is noticed before it is handed out.
-// The second word holds a key that says "free" (see block_key); it is cleared when the block is handed out.
+// The second word holds a key that says "free" (see key()); it is cleared when the block is handed out.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,14 @@ inline ChainWord make(const void* block, unsigned n) noexcept {
   return static_cast<ChainWord>(reinterpret_cast<std::uintptr_t>(block)) << 8 | n;
 }
 
+/// What the second word of a free block says: its address, shifted. Different for each block, an address of nothing, and no
+/// chain, so that no program has it at that very place by accident.
+inline std::uint64_t key(const void* block) noexcept { return make(block, 0); }
+
 /// The chain with `block` in front. Requires count(w) < longest; the caller owns both.
-inline ChainWord pushed(ChainWord w, void* block, std::uint64_t key) noexcept {
+inline ChainWord pushed(ChainWord w, void* block) noexcept {
   auto* const words = static_cast<std::uint64_t*>(block);
-  words[1] = key;
+  words[1] = key(block);
   words[0] = w;
   return make(block, count(w) + 1);
 }

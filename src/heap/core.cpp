@@ -2,7 +2,6 @@
 #include "heap/core.h"
 
 #include "base/report.h"
-#include "heap/key.h"
 
 namespace terrace::heap {
 namespace {
@@ -61,10 +60,6 @@ Slot* Core::current_slow() noexcept {
   return nullptr;
 }
 
-std::size_t Core::home_of(const Slot& slot) const noexcept {
-  return rung_ == Rung::thread ? slot.owner & 0x7fffffff : static_cast<std::size_t>(&slot - slots_);
-}
-
 void* Core::pop(Slot& chosen, SizeClass c) noexcept {
   void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
@@ -83,29 +78,19 @@ void* Core::pop(Slot& chosen, SizeClass c) noexcept {
   return block;
 }
 
-arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block, std::uint64_t key_base) noexcept {
+arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block) noexcept {
   if (percpu::has_sequences(rung_)) {
-    return arch::push<level::slot_shift, level::free_offset, level::cap_offset>(area_, slots_bytes_, index(h), block, key_base);
+    return arch::push<level::slot_shift, level::free_offset, level::cap_offset>(area_, slots_bytes_, index(h), block);
   }
   const SlotGuard guard(chosen, rung_);
   const ChainWord w = chosen.free[index(h)];
-  if (static_cast<const std::uint64_t*>(block)[1] == key_of(block, key_base)) return arch::Sequence::freed_twice;
+  if (static_cast<const std::uint64_t*>(block)[1] == chain::key(block)) return arch::Sequence::freed_twice;
   if (chain::count(w) >= __atomic_load_n(&chosen.cap[index(h)], __ATOMIC_RELAXED)) return arch::Sequence::full;
-  set(chosen.free[index(h)], chain::pushed(w, block, key_of(block, key_base)));
+  set(chosen.free[index(h)], chain::pushed(w, block));
   return arch::Sequence::done;
 }
 
-// The words that are to their slots what `word` is to `slot`.
-arch::Words Core::words_like(const Slot& slot, const ChainWord& word) const noexcept {
-  const auto offset = reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&slot);
-  return {.base = slots_bytes_ + offset, .stride = level::slot_size};
-}
-
-ChainWord Core::take(Slot& chosen, ChainWord& word) noexcept {
-  if (percpu::has_sequences(rung_)) {
-    ChainWord taken = chain::empty;
-    return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : chain::empty;
-  }
+ChainWord Core::take_plainly(Slot& chosen, ChainWord& word) const noexcept {
   const SlotGuard guard(chosen, rung_);
   const ChainWord taken = word;
   if (!chain::has_blocks(taken)) return chain::empty;
@@ -113,20 +98,11 @@ ChainWord Core::take(Slot& chosen, ChainWord& word) noexcept {
   return taken;
 }
 
-ChainWord Core::take_allocate(Slot& chosen, SizeClass c) noexcept { return take(chosen, chosen.allocate[index(c)]); }
-ChainWord Core::take_free(Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.free[index(h)]); }
-
-bool Core::put(Slot& chosen, ChainWord& word, ChainWord blocks) noexcept {
-  if (percpu::has_sequences(rung_)) return arch::put_all(area_, words_like(chosen, word), blocks) == arch::Sequence::done;
+bool Core::put_plainly(Slot& chosen, ChainWord& word, ChainWord blocks) const noexcept {
   const SlotGuard guard(chosen, rung_);
   if (word != chain::empty) return false;
   set(word, blocks);
   return true;
 }
-
-bool Core::put_allocate(Slot& chosen, SizeClass c, ChainWord blocks) noexcept {
-  return put(chosen, chosen.allocate[index(c)], blocks);
-}
-bool Core::put_free(Slot& chosen, HomeClass h, ChainWord blocks) noexcept { return put(chosen, chosen.free[index(h)], blocks); }
 
 }  // namespace terrace::heap

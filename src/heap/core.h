@@ -29,22 +29,43 @@ class Core {
     return current_slow();
   }
   /// The number that stands for a slot where blocks have a home.
-  std::size_t home_of(const level::Slot& slot) const noexcept;
+  std::size_t home_of(const level::Slot& slot) const noexcept {
+    return rung_ == percpu::Rung::thread ? slot.owner & 0x7fffffff : static_cast<std::size_t>(&slot - slots_);
+  }
 
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used on the rungs where it can not
   // change.
   void* pop(level::Slot& chosen, SizeClass c) noexcept;
-  arch::Sequence push(level::Slot& chosen, HomeClass h, void* block, std::uint64_t key_base) noexcept;
-  ChainWord take_allocate(level::Slot& chosen, SizeClass c) noexcept;
-  ChainWord take_free(level::Slot& chosen, HomeClass h) noexcept;
-  bool put_allocate(level::Slot& chosen, SizeClass c, ChainWord blocks) noexcept;
-  bool put_free(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept;
+  arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
+  ChainWord take_allocate(level::Slot& chosen, SizeClass c) noexcept { return take(chosen, chosen.allocate[index(c)]); }
+  ChainWord take_free(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.free[index(h)]); }
+  bool put_allocate(level::Slot& chosen, SizeClass c, ChainWord blocks) noexcept {
+    return put(chosen, chosen.allocate[index(c)], blocks);
+  }
+  bool put_free(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
+    return put(chosen, chosen.free[index(h)], blocks);
+  }
 
  private:
-  arch::Words words_like(const level::Slot& slot, const ChainWord& word) const noexcept;
+  // The words that are to their slots what `word` is to `slot`.
+  arch::Words words_like(const level::Slot& slot, const ChainWord& word) const noexcept {
+    const auto offset = reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&slot);
+    return {.base = slots_bytes_ + offset, .stride = level::slot_size};
+  }
   level::Slot* current_slow() noexcept;
-  ChainWord take(level::Slot& chosen, ChainWord& word) noexcept;
-  bool put(level::Slot& chosen, ChainWord& word, ChainWord blocks) noexcept;
+  ChainWord take(level::Slot& chosen, ChainWord& word) noexcept {
+    if (!percpu::has_sequences(rung_)) [[unlikely]]
+      return take_plainly(chosen, word);
+    ChainWord taken = chain::empty;
+    return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : chain::empty;
+  }
+  bool put(level::Slot& chosen, ChainWord& word, ChainWord blocks) noexcept {
+    if (!percpu::has_sequences(rung_)) [[unlikely]]
+      return put_plainly(chosen, word, blocks);
+    return arch::put_all(area_, words_like(chosen, word), blocks) == arch::Sequence::done;
+  }
+  ChainWord take_plainly(level::Slot& chosen, ChainWord& word) const noexcept;
+  bool put_plainly(level::Slot& chosen, ChainWord& word, ChainWord blocks) const noexcept;
 
   percpu::Rung rung_ = percpu::Rung::thread;
   bool area_is_ours_ = false;

@@ -18,7 +18,7 @@ namespace terrace::heap {
 struct alignas(cache_line) FastPath {
   std::size_t size_limit = 0;       // sizes below it go through the core level
   std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
-  std::byte* base = nullptr;        // the window's; also the base of the keys of free blocks
+  std::byte* base = nullptr;        // the window's
   std::byte* slots = nullptr;       // slot 0; slots -1 and -2 exist and are always empty and full
   arch::Area area{};
 };
@@ -48,8 +48,8 @@ TERRACE_INLINE void free(void* p) noexcept {
     const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
     const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
     // Home class 0 (no small block) has cap 0: full.
-    if (arch::push<level::slot_shift, level::free_offset, level::cap_offset>(f.area, f.slots, home, p, address_of(f.base)) ==
-        arch::Sequence::done) [[likely]] {
+    if (arch::push<level::slot_shift, level::free_offset, level::cap_offset>(f.area, f.slots, home, p) == arch::Sequence::done)
+        [[likely]] {
       return;
     }
   }

@@ -3,7 +3,6 @@
 
 #include "base/report.h"
 #include "heap/fast_path.h"
-#include "heap/key.h"
 #include "os/memory.h"
 #include "os/possible_cpus.h"
 
@@ -40,7 +39,6 @@ bool Heap::open() noexcept {
   options_ = read_options();
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
-  key_base_ = key_base_of(spans_.window());
   slabs_.open(spans_, shapes_for(options_.placement));
   large_.open(spans_, options_.placement);
   return open_core();
@@ -176,7 +174,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     if (large_.resize(p, size)) return p;
     if (void* const moved = large_.move(p, size)) return moved;
   } else if (!was_large && size <= have && (size > have / 2 || have <= cache_line)) {
-    if (static_cast<const std::uint64_t*>(p)[1] == key_of(p, key_base_)) report_double_free("realloc", p);
+    if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
     return p;
   }
   void* const fresh = size <= SizeRule::largest ? heap::allocate(size) : allocate(size);

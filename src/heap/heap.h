@@ -114,7 +114,6 @@ class Heap {
   os::Mutex open_mutex_;
   os::Mutex maintenance_;
   Options options_;
-  std::uint64_t key_base_ = 0;
   span::Spans spans_;
   Slabs slabs_;
   Large large_;

@@ -2,7 +2,6 @@
 #include "heap/slabs.h"
 
 #include "base/report.h"
-#include "heap/key.h"
 #include "os/memory.h"
 
 #include <bit>
@@ -167,8 +166,7 @@ class Addresses {
 };
 
 // A chain of the blocks, lowest in front, written from low to high. Requires n > 0.
-ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n,
-                      std::uint64_t key_base) noexcept {
+ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n) noexcept {
   Addresses addresses(start, s);
   std::byte* block = addresses.of(indices[0]);  // NOLINT(clang-analyzer-core.CallAndMessage): n > 0 of them are set
   const ChainWord w = chain::make(block, n);
@@ -176,7 +174,7 @@ ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* ind
     std::byte* const next = i < n ? addresses.of(indices[i]) : nullptr;
     auto* const words = reinterpret_cast<std::uint64_t*>(block);
     words[0] = i < n ? chain::make(next, n - i) : chain::empty;
-    words[1] = key_of(block, key_base);
+    words[1] = chain::key(block);
     block = next;
   }
   return w;
@@ -202,7 +200,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
   }
   counters_[index(class_of(h))].cut.add(n);
   // The blocks are ours: they are linked, and their pages faulted in, without the lock.
-  return link_blocks(start, shape(h), indices, n, key_base_of(spans_->window()));
+  return link_blocks(start, shape(h), indices, n);
 }
 
 // Marks one block free. The class is locked.

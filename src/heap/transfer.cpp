@@ -8,7 +8,6 @@
 // class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
 #include "base/report.h"
 #include "heap/heap.h"
-#include "heap/key.h"
 #include "os/rseq_area.h"
 
 namespace terrace::heap {
@@ -309,7 +308,7 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
 
 void Heap::free_past_core(void* p, HomeClass h) noexcept {
   transfers_[index(class_of(h))].direct_frees.add();
-  slabs_.put_back(chain::pushed(chain::empty, p, key_of(p, key_base_)));
+  slabs_.put_back(chain::pushed(chain::empty, p));
 }
 
 void Heap::free_small(void* p, HomeClass h) noexcept {
@@ -317,7 +316,7 @@ void Heap::free_small(void* p, HomeClass h) noexcept {
   if (slot == nullptr) return free_past_core(p, h);
   // Twice: after a spill there is room, unless the word is stopped or other threads of the slot fill it at once.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const arch::Sequence r = core_.push(*slot, h, p, key_base_);
+    const arch::Sequence r = core_.push(*slot, h, p);
     if (r == arch::Sequence::done) return;
     if (r == arch::Sequence::freed_twice) report_double_free("free", p);
     if (attempt == 0) {

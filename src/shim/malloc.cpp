@@ -40,8 +40,8 @@ int clamped(std::size_t v) noexcept { return v > 0x7fffffff ? 0x7fffffff : stati
 
 extern "C" {
 
-TERRACE_EXPORT void* malloc(std::size_t size) { return shim::allocate(size); }
-TERRACE_EXPORT void free(void* p) { heap::free(p); }
+__attribute__((aligned(64))) TERRACE_EXPORT void* malloc(std::size_t size) { return shim::allocate(size); }
+__attribute__((aligned(64))) TERRACE_EXPORT void free(void* p) { heap::free(p); }
 TERRACE_EXPORT void cfree(void* p) { heap::free(p); }
 TERRACE_EXPORT void* calloc(std::size_t count, std::size_t size) { return shim::callocate(count, size); }
 TERRACE_EXPORT void* realloc(void* p, std::size_t size) { return shim::reallocate(p, size); }

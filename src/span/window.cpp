@@ -9,8 +9,7 @@
 namespace terrace::span {
 namespace {
 
-// Below the program break (0x55..) and the mapping area (0x7f..) of x86-64 and aarch64: nobody is put there unasked. Twice an
-// address of the window, which is what the keys of free blocks look like (heap/fast_path.h), points to nothing either.
+// Below the program break (0x55..) and the mapping area (0x7f..) of x86-64 and aarch64: nobody is put there unasked.
 [[maybe_unused]] constexpr std::uintptr_t lowest_place = std::uintptr_t{0x10} << 40;
 [[maybe_unused]] constexpr std::uintptr_t place_step = std::uintptr_t{1} << 32;
 [[maybe_unused]] constexpr unsigned places = 1536;  // up to 0x16.., so that the last window ends below 0x18..

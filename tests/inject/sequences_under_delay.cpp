@@ -34,7 +34,6 @@ constexpr std::size_t slot_size = 1 << slot_shift;
 constexpr int free_offset = 512, caps_offset = 1024;
 constexpr unsigned max_slots = 1024;
 constexpr std::size_t block_count = 400;
-constexpr std::uint64_t key_base = 0x123456789000;
 
 struct alignas(64) Block {
   std::uint64_t words[2];      // what the sequences use
@@ -96,7 +95,7 @@ void put_back(std::vector<Block*>& hand) {
   Block* const b = hand.back();
   void* p = b;
   released(*b);
-  const Sequence r = arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, p, key_base);
+  const Sequence r = arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, p);
   if (r == Sequence::freed_twice) fail("push believes that the block is free");
   if (r == Sequence::done) {
     hand.pop_back();
@@ -153,7 +152,7 @@ void blocks_setup() {
   for (unsigned s = 0; s < max_slots; ++s) memory[s * slot_size + caps_offset] = std::byte{250};
   ChainWord w = 0;
   for (std::size_t i = 0; i < block_count; ++i) {
-    w = chain::pushed(w, &blocks[i], reinterpret_cast<std::uintptr_t>(&blocks[i]) + key_base);
+    w = chain::pushed(w, &blocks[i]);
     if (chain::count(w) == 50) {
       word_at(static_cast<unsigned>(i / 50) % max_slots, 0) = w;
       w = 0;

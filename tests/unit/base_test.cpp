@@ -51,8 +51,8 @@ TEST(Bits, rounding) {
 
 TEST(Chain, knows_its_length_and_its_first_block) {
   alignas(16) std::uint64_t a[2], b[2];
-  ChainWord w = chain::pushed(chain::empty, a, 1);
-  w = chain::pushed(w, b, 2);
+  ChainWord w = chain::pushed(chain::empty, a);
+  w = chain::pushed(w, b);
   EXPECT_EQ(chain::count(w), 2U);
   EXPECT_EQ(chain::first(w), b);
   EXPECT_TRUE(chain::intact(w));
@@ -62,7 +62,7 @@ TEST(Chain, knows_its_length_and_its_first_block) {
 
 TEST(Chain, a_written_block_breaks_it) {
   alignas(16) std::uint64_t a[2], b[2];
-  const ChainWord w = chain::pushed(chain::pushed(chain::empty, a, 1), b, 2);
+  const ChainWord w = chain::pushed(chain::pushed(chain::empty, a), b);
   b[0] = 0x4141414141414141;
   EXPECT_FALSE(chain::intact(w));
   b[0] = 0;

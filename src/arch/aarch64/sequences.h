@@ -11,49 +11,51 @@
 #include "base/attributes.h"
 
 // The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
-#define TERRACE_SEQ_BEGIN                                    \
-  "1:\n\t"                                                   \
-  "adrp %[scratch], 4f\n\t"                                  \
-  "add %[scratch], %[scratch], :lo12:4f\n\t"                 \
-  "str %[scratch], [%[cs]]\n"                                \
+#define TERRACE_SEQ_BEGIN                    \
+  "1:\n\t"                                   \
+  "adrp %[scratch], 4f\n\t"                  \
+  "add %[scratch], %[scratch], :lo12:4f\n\t" \
+  "str %[scratch], [%[cs]]\n"                \
   "2:\n\t"
 // "?": into the section group of the function, if it has one, so that they are kept or dropped together.
-#define TERRACE_SEQ_TABLE(abort_code)                        \
-  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
-  ".balign 32\n"                                             \
-  "4:\n\t"                                                   \
-  ".long 0, 0\n\t"                                           \
-  ".quad 2b, 3b - 2b, 5f\n\t"                                \
-  ".popsection\n\t"                                          \
-  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
-  ".balign 4\n\t"                                            \
-  ".inst 0xd428bc00\n"                                       \
-  "5:\n\t" abort_code "b 1b\n\t"                             \
+#define TERRACE_SEQ_TABLE(abort_code)             \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"           \
+  ".balign 32\n"                                  \
+  "4:\n\t"                                        \
+  ".long 0, 0\n\t"                                \
+  ".quad 2b, 3b - 2b, 5f\n\t"                     \
+  ".popsection\n\t"                               \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t" \
+  ".balign 4\n\t"                                 \
+  ".inst 0xd428bc00\n"                            \
+  "5:\n\t" abort_code                             \
+  "b 1b\n\t"                                      \
   ".popsection\n\t"
 // x16 and x17 are the registers that any branch may change; the sequences declare them clobbered.
-#define TERRACE_SEQ_ADD_ONE                                  \
-  "8:\n\t"                                                   \
-  "ldxr x17, [x16]\n\t"                                      \
-  "add x17, x17, #1\n\t"                                     \
-  "stxr %w[scratch], x17, [x16]\n\t"                         \
+#define TERRACE_SEQ_ADD_ONE          \
+  "8:\n\t"                           \
+  "ldxr x17, [x16]\n\t"              \
+  "add x17, x17, #1\n\t"             \
+  "stxr %w[scratch], x17, [x16]\n\t" \
   "cbnz %w[scratch], 8b\n\t"
-#define TERRACE_SEQ_COUNT_ABORT                              \
-  "adrp x16, terrace_abort_counts\n\t"                       \
+#define TERRACE_SEQ_COUNT_ABORT        \
+  "adrp x16, terrace_abort_counts\n\t" \
   "add x16, x16, :lo12:terrace_abort_counts\n\t" TERRACE_SEQ_ADD_ONE
-#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
-  "adrp x16, terrace_abort_counts\n\t"                       \
-  "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS         \
+  "adrp x16, terrace_abort_counts\n\t"           \
+  "add x16, x16, :lo12:terrace_abort_counts\n\t" \
   "add x16, x16, %[cls], lsl #3\n\t" TERRACE_SEQ_ADD_ONE
 
 #if defined(TERRACE_INJECT)
-#define TERRACE_SEQ_DELAY(which)                             \
-  "adrp x16, terrace_delays\n\t"                             \
-  "add x16, x16, :lo12:terrace_delays\n\t"                   \
-  "ldr w16, [x16, #4*" #which "]\n\t"                        \
-  "cbz w16, 7f\n"                                            \
-  "6:\n\t"                                                   \
-  "sub w16, w16, #1\n\t"                                     \
-  "cbnz w16, 6b\n"                                           \
+#define TERRACE_SEQ_DELAY(which)           \
+  "adrp x16, terrace_delays\n\t"           \
+  "add x16, x16, :lo12:terrace_delays\n\t" \
+  "ldr w16, [x16, #4*" #which              \
+  "]\n\t"                                  \
+  "cbz w16, 7f\n"                          \
+  "6:\n\t"                                 \
+  "sub w16, w16, #1\n\t"                   \
+  "cbnz w16, 6b\n"                         \
   "7:\n\t"
 #else
 #define TERRACE_SEQ_DELAY(which)
@@ -61,11 +63,11 @@
 
 #define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
 
-#define TERRACE_SEQ_SLOT_SHIFTED                             \
-  "ldrsw %[slot], [%[sl]]\n\t"                               \
+#define TERRACE_SEQ_SLOT_SHIFTED \
+  "ldrsw %[slot], [%[sl]]\n\t"   \
   "add %[slot], %[base], %[slot], lsl %[shift]\n\t"
-#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
-  "ldrsw %[slot], [%[sl]]\n\t"                               \
+#define TERRACE_SEQ_SLOT_MULTIPLIED \
+  "ldrsw %[slot], [%[sl]]\n\t"      \
   "madd %[slot], %[slot], %[stride], %[base]\n\t"
 
 namespace terrace::arch {
@@ -109,11 +111,10 @@ broken:
 
 /// [sequence 2]
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
-                             std::uint64_t key_base) noexcept {
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block) noexcept {
   std::uint64_t word, slot, scratch, limit;
   const std::uintptr_t tp = thread_pointer();
-  const std::uint64_t key = reinterpret_cast<std::uintptr_t>(block) + key_base;
+  const std::uint64_t key = chain::key(block);
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
                "ldr %[limit], [%[p], #8]\n\t"
                "cmp %[limit], %[key]\n\t"
@@ -178,16 +179,16 @@ inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept
   std::uint64_t slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               TERRACE_MUTANT_CHECK("ldr %[scratch], [%[slot]]\n\t"
-                                    "cbnz %[scratch], %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_MULTIPLIED
-               "str %[chain], [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
-               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
-                 [stride] "r"(words.stride), [chain] "r"(chain)
-               : "cc", "memory", "x16", "x17"
-               : taken);
+                            TERRACE_MUTANT_CHECK("ldr %[scratch], [%[slot]]\n\t"
+                                                 "cbnz %[scratch], %l[taken]\n\t") TERRACE_SEQ_DELAY(1)
+                                TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                        "str %[chain], [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+                        : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+                        : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                          [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                          [stride] "r"(words.stride), [chain] "r"(chain)
+                        : "cc", "memory", "x16", "x17"
+                        : taken);
   TERRACE_SEQ_AFTER;
   return Sequence::done;
 taken:

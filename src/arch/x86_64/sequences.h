@@ -94,23 +94,21 @@ broken:
   return Sequence::corrupt;
 }
 
-/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot; key = block + key_base.
+/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot.
 /// What depends on the word is kept short, since the next push waits for it: load, add, store. The new word is made from the
-/// shifted address by adding the count and the carry that "count below cap" has left in the flags.
+/// key, the shifted address, by adding the count and the carry that "count below cap" has left in the flags.
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block,
-                             std::uint64_t key_base) noexcept {
+TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block) noexcept {
   std::uint64_t slot, scratch;
   const auto p = reinterpret_cast<std::uintptr_t>(block);
-  const std::uint64_t key = p + key_base;
-  std::uint64_t next = static_cast<std::uint64_t>(p) << 8;
+  std::uint64_t next = chain::key(block);
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
-               "cmpq %[key], 8(%[p])\n\t"
+               "cmpq %[next], 8(%[p])\n\t"
                "je %l[suspect]\n\t"
                "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t"
                "cmpb %c[caps](%[slot],%[cls]), %b[scratch]\n\t"
                "jae %l[no_room]\n\t"
-               "movq %[key], 8(%[p])\n\t"
+               "movq %[next], 8(%[p])\n\t"
                "movq %[scratch], (%[p])\n\t"
                "adcb %b[scratch], %b[next]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
                    TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)")
@@ -120,7 +118,7 @@ TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size
                                  "movq $0, 8(%[p])\n\t")
                : [next] "+&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [p] "r"(p), [key] "r"(key), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+                 [p] "r"(p), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
                : "cc", "memory"
                : no_room, suspect);
   TERRACE_SEQ_AFTER;

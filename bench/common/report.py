@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Tables on the terminal and as Markdown, plots as SVG."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def arguments(description: str | None, argv: Sequence[str], rounds: int) -> argparse.Namespace:
+    """What every driver understands."""
+    parser = argparse.ArgumentParser(prog="terrace bench", description=description)
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"default {rounds}")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="build directory with library and programs")
+    parser.add_argument("--library", type=Path, help="another object to preload than the build directory's")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where tables, plots and raw numbers go")
+    parser.add_argument("--smoke", action="store_true", help="as short as possible: does it work?")
+    options = parser.parse_args(argv)
+    options.library = (options.library or options.build / "libterrace.so").resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.smoke:
+        options.rounds = 1
+    return options
+
+
+class Report:
+    """Collects what a driver says; the same goes to the terminal and into NAME.md."""
+
+    def __init__(self, name: str, out: Path) -> None:
+        self._path = out / f"{name}.md"
+        self._lines: list[str] = []
+        self._console = Console(width=None if sys.stdout.isatty() else 120)
+
+    def say(self, text: str) -> None:
+        self._lines += [text, ""]
+        self._console.print(text, highlight=False)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        table = Table()
+        for i, column in enumerate(columns):
+            table.add_column(column, justify="left" if i == 0 else "right")
+        cells = [[str(cell) for cell in row] for row in rows]
+        for row in cells:
+            table.add_row(*row)
+        self._console.print(table)
+        self._lines.append("| " + " | ".join(columns) + " |")
+        self._lines.append("|" + "|".join(["---"] + ["--:"] * (len(columns) - 1)) + "|")
+        self._lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
+
+    def close(self) -> None:
+        self._path.write_text("\n".join(self._lines))
+        self._console.print(f"[dim]{self._path.parent}: {self._path.name} and what goes with it[/dim]")
+
+
+def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-def]
+    """A matplotlib figure with one set of axes, and reproducible SVG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "terrace"
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(figsize=(width, height), layout="constrained")
+    axes.grid(alpha=0.3)
+    return fig, axes
+
+
+def save(fig, path: Path) -> None:  # type: ignore[no-untyped-def]
+    fig.savefig(path, metadata={"Date": None})

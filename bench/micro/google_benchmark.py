@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs a Google Benchmark program under an allocator and reads one counter of each benchmark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+
+from interleave import Subject, Values, run
+
+
+def measure(subject: Subject, program: Path, pattern: str, seconds: float, cpus: set[int] | None = None) -> Values:
+    command = [str(program), f"--benchmark_filter={pattern}", f"--benchmark_min_time={seconds}", "--benchmark_format=json"]
+    report = json.loads(run(subject, command, cpus))
+    return {b["name"].replace("/real_time", ""): b["ns"] for b in report["benchmarks"]}
