@@ -19,7 +19,8 @@ namespace terrace::heap {
 struct SizeRule {
   static constexpr std::size_t quantum = 16;      // = alignof(max_align_t); also room for link and key of a free block
   static constexpr std::size_t linear_max = 256;  // one class per quantum up to here
-  static constexpr std::size_t fine_max = 4096;   // 8 classes per doubling up to here: a coarser step spreads nodes over pages,
+  static constexpr std::size_t line_max = 2048;   // steps of at most a cache line up to here,
+  static constexpr std::size_t fine_max = 4096;   // 8 classes per doubling up to here: coarser steps spread nodes over more pages
   static constexpr std::size_t largest = 32 * kib;  // 4 per doubling up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = 32 * kib;
@@ -43,6 +44,7 @@ consteval ClassSizes make_sizes() {
       step = std::bit_floor(size) / 4;
     } else if (size >= SizeRule::linear_max) {
       step = std::bit_floor(size) / 8;
+      if (size < SizeRule::line_max) step = min_of(step, cache_line);
     }
     size += step;
     s.bytes.at(++n) = static_cast<std::uint32_t>(size);

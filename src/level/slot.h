@@ -20,7 +20,7 @@
 
 namespace terrace::level {
 
-inline constexpr std::size_t allocate_words = 72;
+inline constexpr std::size_t allocate_words = 80;
 inline constexpr std::size_t free_words = 256;
 inline constexpr int slot_shift = 12;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// THREADS threads, each of which allocates and frees a mixed working set of 50 objects and then sleeps: what memory do they
+// hold beyond live objects and stacks? One line of JSON.
+//
+// sleepers THREADS
+//   grown_bytes   resident memory of the process, without the threads' stacks (which the program maps itself), after the last
+//                 thread has gone to sleep minus before the first was started
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::size_t stack_bytes = 64 * 1024;
+constexpr int objects = 50;
+constexpr std::size_t smallest = 16;
+constexpr std::size_t largest = 4096;
+
+std::atomic<long> asleep{0};
+
+void* body(void* number) {
+  auto state = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(number) * 2654435761U);
+  void* set[objects];
+  for (void*& p : set) {
+    state = state * 1664525U + 1013904223U;
+    const std::size_t size = smallest + (state >> 8) % (largest - smallest);
+    p = std::malloc(size);
+    if (p == nullptr) std::abort();
+    std::memset(p, 1, size);
+  }
+  for (void* p : set) std::free(p);
+  asleep.fetch_add(1);
+  for (;;) pause();
+}
+
+// Resident bytes of all mappings outside [from, to). Without malloc: stdio brings a buffer of its own, which is given one here.
+long resident_outside(std::uintptr_t from, std::uintptr_t to) {
+  static char buffer[1 << 16];
+  std::FILE* const f = std::fopen("/proc/self/smaps", "r");
+  if (f == nullptr) std::abort();
+  std::setvbuf(f, buffer, _IOFBF, sizeof buffer);
+  char line[512];
+  long sum = 0;
+  bool counts = true;
+  while (std::fgets(line, sizeof line, f) != nullptr) {
+    std::uintptr_t low = 0;
+    std::uintptr_t high = 0;
+    long kib = 0;
+    char permission = 0;
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %c", &low, &high, &permission) == 3) {
+      counts = low < from || low >= to;
+    } else if (counts && std::sscanf(line, "Rss: %ld kB", &kib) == 1) {
+      sum += kib * 1024;
+    }
+  }
+  std::fclose(f);
+  return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const long threads = argc > 1 ? std::atol(argv[1]) : 1000;
+  const std::size_t bytes = stack_bytes * static_cast<std::size_t>(threads);
+  auto* const stacks =
+      static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  if (stacks == MAP_FAILED) return 1;
+  // The kernel may merge neighbours with the stacks; a page without access on both sides keeps them apart.
+  mprotect(stacks, 4096, PROT_NONE);
+  const auto from = reinterpret_cast<std::uintptr_t>(stacks);
+  const auto to = from + bytes;
+  resident_outside(from, to);  // the first call faults in what the later ones need
+  const long before = resident_outside(from, to);
+  for (long i = 0; i < threads; ++i) {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    // The first page of each stack, the lowest, is never reached.
+    pthread_attr_setstack(&attributes, stacks + static_cast<std::size_t>(i) * stack_bytes + 4096, stack_bytes - 4096);
+    pthread_t thread;
+    if (pthread_create(&thread, &attributes, body, reinterpret_cast<void*>(i + 1)) != 0) {
+      std::fprintf(stderr, "sleepers: thread %ld could not be started\n", i);
+      return 1;
+    }
+    pthread_attr_destroy(&attributes);
+  }
+  while (asleep.load() < threads) usleep(1000);
+  usleep(100'000);
+  std::printf("{\"threads\": %ld, \"grown_bytes\": %ld}\n", threads, resident_outside(from, to) - before);
+  std::fflush(stdout);
+  _exit(0);
+}

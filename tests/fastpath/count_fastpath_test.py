@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""tools/count_fastpath.py on disassembly written by hand."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+import count_fastpath
+
+GOOD = """
+Disassembly of section .text:
+
+000000000000faf0 <malloc>:
+    faf0:\tendbr64
+    faf4:\tcmp    0x1ddc9(%rip),%rdi        # 2d8c0 <fast_path>
+    fafb:\tjae    fb60 <malloc+0x70>
+    fafd:\tlea    0xf(%rdi),%rcx
+    fb01:\tnopw   0x0(%rax,%rax,1)
+    fb06:\tret
+    fb60:\tjmp    3087 <allocate_slow>
+"""
+
+
+def planted(instruction: str) -> count_fastpath.Path:
+    return count_fastpath.fast_path("malloc", GOOD.replace("lea    0xf(%rdi),%rcx", instruction))
+
+
+class CountFastPath(unittest.TestCase):
+    def test_counts_up_to_the_first_ret_without_padding(self) -> None:
+        path = count_fastpath.fast_path("malloc", GOOD)
+        self.assertEqual(len(path.instructions), 4)
+        self.assertEqual(path.errors(), [])
+
+    def test_other_functions_do_not_count(self) -> None:
+        self.assertEqual(count_fastpath.fast_path("free", GOOD).errors(), ["free: no ret found"])
+
+    def test_finds_atomic_instructions(self) -> None:
+        self.assertIn("atomic", planted("lock incq (%rax)").errors()[0])
+        self.assertIn("atomic", planted("xchg   %rax,(%rdi)").errors()[0])
+        self.assertEqual(planted("xchg   %ax,%ax").errors(), [])
+
+    def test_finds_calls_and_jumps(self) -> None:
+        self.assertIn("call", planted("call   3087 <somewhere>").errors()[0])
+        self.assertIn("jump", planted("jmp    3087 <somewhere>").errors()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
