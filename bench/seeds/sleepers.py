@@ -9,21 +9,36 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import AGAIN, Subject, Values, glibc, interleaved, preloaded, run, save_raw, spread
+from interleave import Rounds, Subject, Values, glibc, interleaved, median, preloaded, run, save_raw, spread
 from report import Report, arguments, figure, save
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
-# What libc itself keeps alive for each thread by malloc: the vector of its thread-local modules (64 + 2 entries of 16 bytes,
-# allocated by calloc), in the 16 bytes' granularity of every allocator here.
-LIVE_BYTES_PER_THREAD = (64 + 2) * 16 + 16
+MIB = 2**20
 
 
 def _measure(subject: Subject, program: Path, counts: tuple[int, ...]) -> Values:
     values: Values = {}
     for n in counts:
-        grown = json.loads(run(subject, [str(program), str(n)]))["grown_bytes"]
-        values[str(n)] = (grown - n * 0) / 2**20
+        row = json.loads(run(subject, [str(program), str(n)]))
+        values |= {f"grown/{n}": row["grown_bytes"], f"live/{n}": row["live_bytes"]}
     return values
+
+
+def _beyond(results: Rounds, name: str, count: int) -> list[float]:
+    """MiB beyond live objects. What is live is the same under every allocator, and Terrace's mallinfo2 says it exactly."""
+    live = median(results, "terrace", f"live/{count}")
+    return [(v[f"grown/{count}"] - live) / MIB for v in results[name]]
+
+
+def _plot(results: Rounds, names: list[str], counts: tuple[int, ...], path: Path) -> None:
+    fig, axes = figure()
+    for name in names:
+        axes.plot(counts, [spread(_beyond(results, name, n)).median for n in counts], marker="o", label=name)
+    axes.axhline(2, color="k", ls="--", lw=1, label="2 MiB")
+    axes.set(xscale="log", yscale="log", xlabel="sleeping threads", ylabel="MiB beyond live objects and stacks",
+             title="Memory held for threads that have used 50 objects and sleep")
+    axes.legend()
+    save(fig, path)
 
 
 def main(argv: list[str]) -> int:
@@ -33,9 +48,18 @@ def main(argv: list[str]) -> int:
     program = options.build / "bench" / "seeds" / "bench_sleepers"
     results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, counts))
     save_raw(options.out, "sleepers", results)
+
     report = Report("sleepers", options.out)
-    rows = [[n, *(spread(v[str(n)] for v in results[name]) for name in ("glibc", AGAIN, "terrace"))] for n in counts]
-    report.table(["threads", "glibc MiB", "glibc again MiB", "terrace MiB"], rows)
+    report.say("Resident MiB beyond live objects and stacks after the threads have gone to sleep, median of the rounds (quartiles).")
+    rows = [
+        [n, *(spread(_beyond(results, s.name, n)) for s in subjects), f"{median(results, 'terrace', f'live/{n}') / 1024:.0f}"]
+        for n in counts
+    ]
+    report.table(["threads", *(s.name for s in subjects), "live, KiB"], rows)
+    few, many = (1000, 10000) if not options.smoke else (counts[0], counts[-1])
+    growth = spread(_beyond(results, "terrace", many)).median / spread(_beyond(results, "terrace", few)).median
+    report.say(f"terrace: {many} threads hold {growth:.2f} of what {few} hold.")
+    _plot(results, [s.name for s in subjects], counts, options.out / "sleepers.svg")
     report.close()
     return 0
 

@@ -93,8 +93,9 @@ class Heap {
   ChainWord fetch_chain(HomeClass h) noexcept;
   ChainWord steal_chain(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
-  void reclaim(HomeClass h) noexcept;
-  void reclaim_caps() noexcept;
+  void reclaim(level::Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept;
+  void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
+  void empty_words(level::Slot& slot, HomeClass h) noexcept;
   void reclaim_depots() noexcept;
   bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
   unsigned processor() const noexcept;
@@ -127,7 +128,7 @@ class Heap {
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
-  std::uint32_t cap_hand_ = 0, depot_hand_ = 0;  // guarded by maintenance_
+  std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };
 

@@ -20,11 +20,13 @@ constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is n
 constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
 constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
-constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > bulky ? 1 : 2; }
+constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > kib ? 1 : 2; }
 constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
 constexpr std::uint64_t blocks_between_growths = 512;  // swapped; powers of two
 constexpr std::uint64_t blocks_between_ticks = 4096;
-constexpr unsigned hand_steps = 64;
+// How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
+// that are in use, which then come back for it.
+constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -73,7 +75,7 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
     update_limits();
-    reclaim(h);
+    reclaim(slot, h, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
     if (have == 0 && size <= bulky) {
       budget_.reserve_anyway(cost);
     } else if (!budget_.reserve(cost)) {
@@ -88,39 +90,46 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   return want;
 }
 
-// Somebody wants to grow and the budget is spent: what has not been used lately goes, then what the class itself holds one
-// level up.
-void Heap::reclaim(HomeClass h) noexcept {
-  if (!maintenance_.try_lock()) return;
-  if (core_.rung() != percpu::Rung::thread) reclaim_caps();
+// Somebody wants to grow and the budget is spent: what has not been used lately goes, here and in the depots, then what the
+// class itself holds one level up. Other slots look after themselves, or are drained when they are idle.
+void Heap::reclaim(Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept {
+  reclaim_caps(slot, bytes, steps);
+  if (budget_.has(bytes) || !maintenance_.try_lock()) return;
   reclaim_depots();
-  const unsigned own = processor();
-  give_up_oldest(depots_.stack(own, index(h)), h);
+  give_up_oldest(depots_.stack(processor(), index(h)), h);
   maintenance_.unlock();
 }
 
-// A clock hand over all caps: those that were not refilled or spilled since it came by last go back to nothing. What their
-// words hold leaves with the next free, or when the slot is idle.
-void Heap::reclaim_caps() noexcept {
-  const unsigned total = core_.slot_count() * static_cast<unsigned>(home_class_count);
-  for (unsigned i = 0; i < hand_steps; ++i) {
-    const unsigned at = cap_hand_++ % total;
-    Slot& slot = core_.slot(at / home_class_count);
-    const HomeClass h{static_cast<std::uint8_t>(at % home_class_count)};
+// A clock hand over the slot's caps, until there are `bytes`: those that were not refilled or spilled since it came by last go
+// back to nothing, and what their words hold to the slabs.
+void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcept {
+  for (unsigned i = 0; i < steps && !budget_.has(bytes); ++i) {
+    const HomeClass h{__atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED)};
     std::uint8_t have = load_cap(slot, h);
     if (have == 0) continue;
-    const std::size_t size = class_size(class_of(h));
     if (__atomic_exchange_n(&slot.recent[index(h)], std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
     if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, std::uint8_t{0}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-      budget_.release(cost_of(have, size));
+      budget_.release(cost_of(have, class_size(class_of(h))));
+      empty_words(slot, h);
     }
   }
+}
+
+void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
+  const SizeClass c = class_of(h);
+  const ChainWord freed = core_.take_free(slot, h);
+  transfers_[index(c)].from_free.add(chain::count(freed));
+  slabs_.put_back(freed);
+  if (h != home_class(c, core_.home_of(slot))) return;
+  const ChainWord rest = core_.take_allocate(slot, c);
+  transfers_[index(c)].from_allocate.add(chain::count(rest));
+  slabs_.put_back(rest);
 }
 
 // The same over the depots: a stack that nobody has wanted since is given up.
 void Heap::reclaim_depots() noexcept {
   const unsigned total = depots_.processors() * static_cast<unsigned>(level::depot_keys);
-  for (unsigned i = 0; i < hand_steps; ++i) {
+  for (unsigned i = 0; i < hand_steps_in_depots; ++i) {
     const unsigned at = depot_hand_++ % total;
     level::ChainStack& stack = depots_.stack(at / level::depot_keys, at % level::depot_keys);
     if (stack.size() == 0 || stack.was_recent()) continue;

@@ -13,6 +13,7 @@ class Budget {
   std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   std::uint64_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
 
+  bool has(std::uint64_t bytes) const noexcept { return granted() + bytes <= limit(); }
   /// relaxed throughout: the number is the only thing that is shared.
   bool reserve(std::uint64_t bytes) noexcept {
     std::uint64_t have = granted_.load(std::memory_order_relaxed);

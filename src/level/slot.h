@@ -35,6 +35,7 @@ struct alignas(slot_size) Slot {
   os::Mutex lock;                         // rank: slot. Rung getcpu: guards the words
   std::uint32_t owner;                    // rung thread: number, and whether a thread has it
   Slot* next;                             // rung thread: list of all slots, then of free ones
+  std::uint8_t hand;                      // of the clock over caps
   std::uint64_t snapshot;                 // decay: a hash of the words when it last looked
 };
 static_assert(sizeof(Slot) == slot_size);
