@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A tiny allocator to preload that is wrong on purpose, to prove that the oracle notices. BROKEN names the fault; it happens at
-// every 10,000th call, and never to sizes that are a multiple of 16, among which are those that libc needs to start a thread.
+// every 100th of the calls in which it can happen: counted among all calls, a fault of calloc would be a matter of minutes.
+// It never happens to sizes that are a multiple of 16, among which are those that libc needs to start a thread.
 //
 //   none (the control)  duplicate  overlap  corrupt  dirty  misaligned  forgetful  short
 #include <atomic>
@@ -9,12 +10,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sched.h>
 #include <sys/mman.h>
 
 namespace {
 
 constexpr std::size_t chunk_size = std::size_t{256} << 20;
-constexpr unsigned calls_between_faults = 10000;
+constexpr unsigned chances_per_fault = 100;
 
 // In front of every block.
 struct Header {
@@ -24,7 +26,9 @@ struct Header {
 };
 static_assert(sizeof(Header) == 16);
 
-struct Free {
+// At the start of a free piece, where no header ever is: a block that was handed out twice and freed once keeps its header, so
+// that the oracle meets the fault, not a crash of this file.
+struct alignas(16) Free {
   Free* next;
 };
 
@@ -32,13 +36,13 @@ std::atomic_flag lock = ATOMIC_FLAG_INIT;
 Free* bins[48];
 std::byte* chunk = nullptr;
 std::size_t left = 0;
-unsigned calls = 0;
-void* recent[64];  // blocks handed out lately
+unsigned chances = 0;
+constexpr unsigned recent_count = 64;
+void* recent[recent_count];  // blocks handed out lately and not freed
 
 struct Guard {
   Guard() {
-    while (lock.test_and_set(std::memory_order_acquire)) {
-    }
+    while (lock.test_and_set(std::memory_order_acquire)) sched_yield();  // its holder may wait for this cpu
   }
   ~Guard() { lock.clear(std::memory_order_release); }
 };
@@ -48,7 +52,10 @@ bool broken(const char* fault) {
   return chosen != nullptr && std::strcmp(chosen, fault) == 0;
 }
 
-bool fault_is_due(std::size_t size) { return size >= 64 && size % 16 != 0 && ++calls % calls_between_faults == 0; }
+bool may_be_hit(std::size_t size) { return size >= 64 && size % 16 != 0; }
+
+// `possible`: this call could show the fault. Under the lock.
+bool due(const char* fault, bool possible) { return possible && broken(fault) && ++chances % chances_per_fault == 0; }
 
 Header& header_of(void* p) { return static_cast<Header*>(p)[-1]; }
 std::size_t usable(void* p) {
@@ -60,7 +67,7 @@ std::size_t usable(void* p) {
 void* take(std::size_t size, std::size_t alignment) {
   if (size > SIZE_MAX / 4 || alignment > SIZE_MAX / 4) return nullptr;
   if (alignment < 16) alignment = 16;
-  const std::size_t need = size + sizeof(Header) + alignment;
+  const std::size_t need = size + sizeof(Free) + sizeof(Header) + alignment;
   std::uint32_t bin = 6;
   while ((std::size_t{1} << bin) < need) ++bin;
   if (bin > 40) return nullptr;
@@ -79,7 +86,8 @@ void* take(std::size_t size, std::size_t alignment) {
     chunk += length;
     left -= length;
   }
-  const std::uintptr_t start = (reinterpret_cast<std::uintptr_t>(base) + sizeof(Header) + alignment - 1) & ~(alignment - 1);
+  const std::uintptr_t first = reinterpret_cast<std::uintptr_t>(base) + sizeof(Free) + sizeof(Header);
+  const std::uintptr_t start = (first + alignment - 1) & ~(alignment - 1);
   void* const p = reinterpret_cast<void*>(start);
   header_of(p) = {.base = base, .bin = bin, .usable_cut = 0};
   return p;
@@ -93,25 +101,25 @@ void put(void* p) {
 }
 
 void* with_faults(void* p, std::size_t size, bool zeroed, std::size_t alignment) {
-  if (p == nullptr || !fault_is_due(size)) return p;
-  void* const other = recent[calls % 61 % 64];
-  if (broken("duplicate") && other != nullptr && !zeroed && alignment == 16 && usable(other) >= size) return other;
-  if (broken("overlap") && !zeroed && alignment == 16) {
+  if (!may_be_hit(size)) return p;
+  const bool plain = !zeroed && alignment == 16;
+  void* const other = recent[chances % 61 % recent_count];
+  const std::size_t room = other != nullptr ? usable(other) : 0;
+  if (due("duplicate", plain && room >= size)) return other;
+  if (due("overlap", plain && room >= size + 32 && room < 100000)) {
     // In the middle of a block that somebody has.
-    if (other != nullptr && usable(other) >= size + 32 && usable(other) < 100000) {
-      void* const inside = static_cast<std::byte*>(other) + 32;
-      header_of(inside) = {.base = header_of(other).base, .bin = header_of(other).bin, .usable_cut = 0};
-      return inside;
-    }
+    void* const inside = static_cast<std::byte*>(other) + 32;
+    header_of(inside) = {.base = header_of(other).base, .bin = header_of(other).bin, .usable_cut = 0};
+    return inside;
   }
-  if (broken("corrupt") && other != nullptr) static_cast<unsigned char*>(other)[usable(other) / 3] ^= 0x10;
-  if (broken("dirty") && zeroed) static_cast<unsigned char*>(p)[size - 1] = 1;
-  if (broken("misaligned") && alignment > 16) {
+  if (due("corrupt", other != nullptr)) static_cast<unsigned char*>(other)[room / 3] ^= 0x10;
+  if (due("dirty", zeroed)) static_cast<unsigned char*>(p)[size - 1] = 1;
+  if (due("misaligned", alignment > 16)) {
     void* const shifted = static_cast<std::byte*>(p) + 8;
     std::memmove(&header_of(shifted), &header_of(p), sizeof(Header));
     return shifted;
   }
-  if (broken("short") && usable(p) > size) header_of(p).usable_cut = static_cast<std::uint32_t>(usable(p) - size + 1);
+  if (due("short", usable(p) > size)) header_of(p).usable_cut = static_cast<std::uint32_t>(usable(p) - size + 1);
   return p;
 }
 
@@ -124,9 +132,9 @@ void* allocate(std::size_t size, std::size_t alignment, bool zeroed) {
   }
   if (zeroed) std::memset(p, 0, size);
   p = with_faults(p, size, zeroed, alignment);
-  if (size >= 64 && size % 16 != 0) {
+  if (may_be_hit(size) && !zeroed) {  // of a zeroed one, the owner might say that it is not zero
     static unsigned at = 0;
-    recent[at++ % 64] = p;
+    recent[at++ % recent_count] = p;
   }
   return p;
 }
@@ -158,7 +166,10 @@ void* realloc(void* p, std::size_t size) {
   void* const fresh = malloc(size);
   if (fresh == nullptr) return nullptr;
   std::size_t n = usable(p) < size ? usable(p) : size;
-  if (broken("forgetful") && n > 64 && calls % 100 == 0) n -= 40;
+  {
+    const Guard guard;
+    if (due("forgetful", n > 64 && may_be_hit(size))) n -= 40;
+  }
   std::memcpy(fresh, p, n);
   free(p);
   return fresh;

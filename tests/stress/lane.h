@@ -12,6 +12,7 @@ namespace stress {
 
 struct Options {
   double seconds = 3;
+  std::uint64_t operations = 0;  // if not 0: the end, instead of the seconds
   unsigned threads = 8;
   std::uint64_t seed = 1;
   std::size_t size_limit = 4 * 1024 * 1024;

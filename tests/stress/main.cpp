@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // An oracle for any malloc: threads allocate, check, change, pass on and free stamped blocks; see block.h and lane.h.
 //
-//   stress [--seconds S] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]
+//   stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]
 //
+// With --operations it ends when all threads together have done so many, however long that takes.
 // Ends with 0 and a line of figures, or with 1 and the first thing that was wrong.
 #include "as_asked.h"
 #include "lane.h"
@@ -32,7 +33,9 @@ double now() {
 }
 
 [[noreturn]] void usage() {
-  std::fprintf(stderr, "usage: stress [--seconds S] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]\n");
+  std::fprintf(stderr,
+               "usage: stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] "
+               "[--fork]\n");
   std::exit(2);
 }
 
@@ -48,6 +51,8 @@ Options parse(int argc, char** argv) {
       usage();
     } else if (name == "--seconds") {
       o.seconds = std::atof(argv[++i]);
+    } else if (name == "--operations") {
+      o.operations = std::strtoull(argv[++i], nullptr, 0);
     } else if (name == "--threads") {
       o.threads = static_cast<unsigned>(std::atoi(argv[++i]));
     } else if (name == "--seed") {
@@ -106,6 +111,12 @@ void set_alarm_blocked(bool blocked) {
   pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
 }
 
+std::uint64_t operations_done() {
+  std::uint64_t sum = 0;
+  for (unsigned i = 0; i < world.options.threads; ++i) sum += world.lanes[i].operations.load(std::memory_order_relaxed);
+  return sum;
+}
+
 class Watch {
  public:
   void look(double time) {
@@ -123,6 +134,10 @@ class Watch {
   std::uint64_t done_[256] = {};
 };
 
+bool is_over(double end) {
+  return world.options.operations != 0 ? operations_done() >= world.options.operations : now() >= end;
+}
+
 void run() {
   static constinit Watch watch;
   const double end = now() + world.options.seconds;
@@ -131,15 +146,15 @@ void run() {
   set_alarm_blocked(true);
   if (world.options.signals) start_signals();
   for (unsigned running = world.options.threads; running > 0;) {
-    const double time = now();
-    watch.look(time);
-    if (time >= end) world.stop.store(true, std::memory_order_relaxed);
+    watch.look(now());
+    const bool over = is_over(end);
+    if (over) world.stop.store(true, std::memory_order_relaxed);
     world.fork_due.store(true, std::memory_order_relaxed);
     pollfd wait = {.fd = world.finished_pipe[0], .events = POLLIN, .revents = 0};
     unsigned char lane = 0;
     if (poll(&wait, 1, poll_milliseconds) <= 0 || read(world.finished_pipe[0], &lane, 1) != 1) continue;
     pthread_join(world.lanes[lane].thread, nullptr);
-    if (time < end) {
+    if (!over) {
       set_alarm_blocked(false);
       start(lane);
       set_alarm_blocked(true);
@@ -150,16 +165,14 @@ void run() {
 }
 
 void finish() {
-  std::uint64_t operations = 0;
   for (unsigned i = 0; i < world.options.threads; ++i) {
     Lane& lane = world.lanes[i];
     clear(lane);
     for (Block b; lane.mailbox.take(b);) release(b);
-    operations += lane.operations.load(std::memory_order_relaxed);
   }
   api::malloc_trim(0);
   std::printf("stress: %s: %llu operations, %llu threads, %llu moves, %llu forks, %u signals: nothing wrong\n",
-              api::is_terrace() ? api::rung() : "not Terrace", static_cast<unsigned long long>(operations),
+              api::is_terrace() ? api::rung() : "not Terrace", static_cast<unsigned long long>(operations_done()),
               static_cast<unsigned long long>(world.threads.load()), static_cast<unsigned long long>(world.moves.load()),
               static_cast<unsigned long long>(world.forks.load()), signals_seen.load());
 }
