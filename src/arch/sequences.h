@@ -19,6 +19,7 @@
 //             n := first word of block(w)                           the chain as it was before block(w) was pushed
 //             if count(n) + 1 != count(w) -> corrupt                nothing written; somebody wrote into a free block
 //     commit: word(slot) := n
+//     after:  popped(slot) := popped(slot) + 1                      where it is asked for: a number, see level/slot.h
 //
 //   push(words, caps, block)                                                                       [sequence 2]
 //     start:  if second word of block = key(block) -> freed_twice   nothing written

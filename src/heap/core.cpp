@@ -60,19 +60,21 @@ Slot* Core::current_slow() noexcept {
   return nullptr;
 }
 
-void* Core::pop(Slot& chosen, SizeClass c) noexcept {
+void* Core::pop(Slot& chosen, HomeClass h) noexcept {
+  using level::popped_offset, level::slot_shift, level::words_offset;
   void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
-    const arch::Sequence r = arch::pop<level::slot_shift, level::allocate_offset>(area_, slots_bytes_, index(c), block);
-    if (r == arch::Sequence::corrupt) report_write_after_free("malloc", chain::first(take_allocate(chosen, c)));
+    const arch::Sequence r = arch::pop<slot_shift, words_offset, popped_offset>(area_, slots_bytes_, index(h), block);
+    if (r == arch::Sequence::corrupt) report_write_after_free("malloc", chain::first(take_word(chosen, h)));
     if (r != arch::Sequence::done) return nullptr;
   } else {
     const SlotGuard guard(chosen, rung_);
-    const ChainWord w = chosen.allocate[index(c)];
+    const ChainWord w = chosen.words[index(h)];
     if (!chain::has_blocks(w)) return nullptr;
     block = chain::first(w);
     if (!chain::intact(w)) report_write_after_free("malloc", block);
-    set(chosen.allocate[index(c)], chain::rest(w));
+    set(chosen.words[index(h)], chain::rest(w));
+    set(chosen.popped[index(h)], chosen.popped[index(h)] + 1);
   }
   static_cast<std::uint64_t*>(block)[1] = 0;
   return block;
@@ -80,13 +82,13 @@ void* Core::pop(Slot& chosen, SizeClass c) noexcept {
 
 arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block) noexcept {
   if (percpu::has_sequences(rung_)) {
-    return arch::push<level::slot_shift, level::free_offset, level::cap_offset>(area_, slots_bytes_, index(h), block);
+    return arch::push<level::slot_shift, level::words_offset, level::cap_offset>(area_, slots_bytes_, index(h), block);
   }
   const SlotGuard guard(chosen, rung_);
-  const ChainWord w = chosen.free[index(h)];
+  const ChainWord w = chosen.words[index(h)];
   if (static_cast<const std::uint64_t*>(block)[1] == chain::key(block)) return arch::Sequence::freed_twice;
   if (chain::count(w) >= __atomic_load_n(&chosen.cap[index(h)], __ATOMIC_RELAXED)) return arch::Sequence::full;
-  set(chosen.free[index(h)], chain::pushed(w, block));
+  set(chosen.words[index(h)], chain::pushed(w, block));
   return arch::Sequence::done;
 }
 

@@ -35,15 +35,16 @@ class Core {
 
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used on the rungs where it can not
   // change.
-  void* pop(level::Slot& chosen, SizeClass c) noexcept;
+  /// From a word to the program, and counted.
+  void* pop(level::Slot& chosen, HomeClass h) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
-  ChainWord take_allocate(level::Slot& chosen, SizeClass c) noexcept { return take(chosen, chosen.allocate[index(c)]); }
-  ChainWord take_free(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.free[index(h)]); }
-  bool put_allocate(level::Slot& chosen, SizeClass c, ChainWord blocks) noexcept {
-    return put(chosen, chosen.allocate[index(c)], blocks);
+  ChainWord take_word(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.words[index(h)]); }
+  bool put_word(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
+    return put(chosen, chosen.words[index(h)], blocks);
   }
-  bool put_free(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
-    return put(chosen, chosen.free[index(h)], blocks);
+  ChainWord take_reserve(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.reserve[index(h)]); }
+  bool put_reserve(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
+    return put(chosen, chosen.reserve[index(h)], blocks);
   }
 
  private:

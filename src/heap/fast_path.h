@@ -16,7 +16,8 @@
 namespace terrace::heap {
 
 struct alignas(cache_line) FastPath {
-  std::size_t size_limit = 0;       // sizes below it go through the core level
+  std::size_t subline_limit = 0;    // sizes up to it are popped from the slot's own words for blocks below a cache line,
+  std::size_t size_limit = 0;       // sizes up to it from the words of their classes
   std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
   std::byte* base = nullptr;        // the window's
   std::byte* slots = nullptr;       // slot 0; slots -1 and -2 exist and are always empty and full
@@ -27,14 +28,27 @@ extern FastPath fast_path __attribute__((visibility("hidden")));
 void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
 void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noinline));
 
+TERRACE_INLINE void* handed_out(void* block) noexcept {
+  static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
+  return block;
+}
+
 TERRACE_INLINE void* allocate(std::size_t size) noexcept {
+  using level::popped_offset, level::slot_shift, level::words_offset;
+  static_assert(subline_classes == 3 && class_size(SizeClass{3}) == 3 * SizeRule::quantum);
   const FastPath& f = fast_path;
-  if (size < f.size_limit) [[likely]] {
-    const std::size_t c = class_lookup[(size + SizeRule::quantum - 1) / SizeRule::quantum];
-    void* block;
-    if (arch::pop<level::slot_shift, level::allocate_offset>(f.area, f.slots, c, block) == arch::Sequence::done) [[likely]] {
-      static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
-      return block;
+  const std::size_t last = size - 1;  // of 0 bytes: out of all limits
+  void* block;
+  if (last < f.subline_limit) {
+    constexpr int first = first_subline_home;
+    if (arch::pop_own<slot_shift, words_offset, popped_offset, first>(f.area, f.slots, last / SizeRule::quantum, block) ==
+        arch::Sequence::done) [[likely]] {
+      return handed_out(block);
+    }
+  } else if (last < f.size_limit) [[likely]] {
+    const std::size_t c = class_lookup[last / SizeRule::quantum];
+    if (arch::pop<slot_shift, words_offset, popped_offset>(f.area, f.slots, c, block) == arch::Sequence::done) [[likely]] {
+      return handed_out(block);
     }
   }
   return allocate_slow(size);
@@ -48,7 +62,7 @@ TERRACE_INLINE void free(void* p) noexcept {
     const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
     const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
     // Home class 0 (no small block) has cap 0: full.
-    if (arch::push<level::slot_shift, level::free_offset, level::cap_offset>(f.area, f.slots, home, p) == arch::Sequence::done)
+    if (arch::push<level::slot_shift, level::words_offset, level::cap_offset>(f.area, f.slots, home, p) == arch::Sequence::done)
         [[likely]] {
       return;
     }

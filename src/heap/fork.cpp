@@ -51,8 +51,8 @@ void Heap::after_fork_in_child() noexcept {
     level::Slot& slot = core_.slot(i);
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.reset_after_fork();
     // A thread of the parent was stopping this slot: what it held is lost, the words are not.
-    for (ChainWord& word : slot.allocate) word = word == chain::stopped ? chain::empty : word;
-    for (ChainWord& word : slot.free) word = word == chain::stopped ? chain::empty : word;
+    for (ChainWord& word : slot.words) word = word == chain::stopped ? chain::empty : word;
+    for (ChainWord& word : slot.reserve) word = word == chain::stopped ? chain::empty : word;
   }
   thread_slots_.mutex().reset_after_fork();
   maintenance_.reset_after_fork();

@@ -55,6 +55,7 @@ bool Heap::open_core() noexcept {
   depots_.open(depots, processors);
   thread_slots_.open(drain_thread_slot);
   core_.open(l, slots + slots_before_first, count, thread_slots_);
+  homes_are_slots_ = count <= max_homes || !percpu::has_sequences(l.rung);
   if (percpu::has_sequences(l.rung)) {
     const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
     cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
@@ -75,13 +76,13 @@ void Heap::enable_fast_path() noexcept {
   fast_path.area = percpu::ladder().area;
   // [H2] release, pairs with the control dependency of the fast paths: a thread that sees a limit has been through ready(), or
   // was started by one that has, so it sees the fields above.
-  if (options_.placement != Placement::random) {
-    __atomic_store_n(&fast_path.size_limit, SizeRule::largest + 1, __ATOMIC_RELEASE);
-  }
+  if (options_.placement != Placement::random) __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
+  if (homes_are_slots_) __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
   __atomic_store_n(&fast_path.extent_16ths, spans_.window().extent() / 16, __ATOMIC_RELEASE);
 }
 
 void Heap::disable_fast_path() noexcept {
+  __atomic_store_n(&fast_path.subline_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.size_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.extent_16ths, std::uintptr_t{0}, __ATOMIC_SEQ_CST);
 }
@@ -186,7 +187,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
 
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
-  void* const p = size < fast_path.size_limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate(size);
+  void* const p = size - 1 < fast_path.size_limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate(size);
   if (p == nullptr) errno = ENOMEM;
   return p;
 }

@@ -14,12 +14,13 @@
 
 namespace terrace::heap {
 
-/// Chains that were moved, per size class. What the words did in between follows from these and from the counts in the words.
+/// What was moved as chains, per size class, and what malloc did on the slow path. How much was freed follows: what came in and
+/// neither went out nor is there nor was allocated.
 struct TransferCounters {
-  SharedCounter into_allocate;  // blocks put there from elsewhere; with the one that goes to the program directly
-  SharedCounter from_allocate;  // blocks taken back out of it as chains
-  SharedCounter from_free;      // blocks taken out of words to free into, to elsewhere
-  SharedCounter direct_frees;   // blocks freed past the core level
+  SharedCounter into_core;     // blocks that came from elsewhere, with the one that goes to the program directly
+  SharedCounter from_core;     // blocks that went elsewhere
+  SharedCounter handed_out;    // blocks that went to the program without being popped
+  SharedCounter direct_frees;  // blocks freed past the core level
   SharedCounter refills, spills;
   SharedCounter depot_in, depot_out, depot_refills, depot_spills;
   SharedCounter foreign;  // blocks that came from, or went into, another processor's or home's buffer
@@ -82,13 +83,14 @@ class Heap {
 
   // transfer.cpp: chains between the levels
   void* allocate_small(SizeClass c) noexcept;
-  void* swap_words(level::Slot& slot, SizeClass c, HomeClass h) noexcept;
+  HomeClass own_word(const level::Slot& slot, SizeClass c) const noexcept;
+  void* hand_out(level::Slot& slot, HomeClass word, SizeClass c, ChainWord w) noexcept;
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
   void free_past_core(void* p, HomeClass h) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
-  bool exchange_words(level::Slot& slot, SizeClass c, HomeClass h, ChainWord freed) noexcept;
+  void store_from_core(ChainWord w) noexcept;
   void store_chain(HomeClass h, ChainWord blocks) noexcept;
   ChainWord fetch_chain(HomeClass h) noexcept;
   ChainWord steal_chain(SizeClass c) noexcept;
@@ -100,7 +102,7 @@ class Heap {
   bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
   unsigned processor() const noexcept;
   HomeClass home_of_chain(ChainWord w) const noexcept;
-  static void* hand_out(ChainWord w, ChainWord& rest) noexcept;
+  static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
 
   // maintenance.cpp: decay, draining, trim
   void tick() noexcept;
@@ -124,6 +126,7 @@ class Heap {
   Core core_;
   topology::Topology topology_;
   std::ptrdiff_t cpu_id_offset_ = 0;
+  bool homes_are_slots_ = true;  // else there are more slots than homes, and slots share them
   TransferCounters transfers_[max_size_classes];
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below

@@ -11,8 +11,8 @@ namespace {
 using level::Slot;
 
 std::span<ChainWord> words_of(Slot& slot) noexcept {
-  static_assert(offsetof(Slot, free) == sizeof(ChainWord) * level::allocate_words);
-  return {slot.allocate, level::allocate_words + level::free_words};
+  static_assert(offsetof(Slot, reserve) - offsetof(Slot, words) == sizeof(ChainWord) * level::slot_words);
+  return {slot.words, 2 * level::slot_words};
 }
 
 // Different words, almost surely a different number. 0: no chain at all.
@@ -42,7 +42,7 @@ void Heap::tick() noexcept {
 
 // The slot is stopped, locked, or its only thread calls: nobody else works on its words. They go to the slabs.
 void Heap::drain_slot(Slot& slot) noexcept {
-  ChainWord held[level::allocate_words + level::free_words] = {};
+  ChainWord held[2 * level::slot_words] = {};
   const std::span<ChainWord> words = words_of(slot);
   const bool stoppable = percpu::has_sequences(core_.rung());
   if (stoppable) {
@@ -53,18 +53,15 @@ void Heap::drain_slot(Slot& slot) noexcept {
     for (std::size_t i = 0; i < words.size(); ++i) held[i] = __atomic_exchange_n(&words[i], chain::empty, __ATOMIC_RELAXED);
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
   }
-  for (std::size_t i = 0; i < level::allocate_words; ++i) {
-    transfers_[i].from_allocate.add(chain::count(held[i]));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!chain::has_blocks(held[i])) continue;
+    transfers_[index(class_of(home_at(i % level::slot_words)))].from_core.add(chain::count(held[i]));
     slabs_.put_back(held[i]);
   }
-  for (std::size_t h = 0; h < level::free_words; ++h) {
-    const ChainWord w = held[level::allocate_words + h];
-    const SizeClass c = class_of(HomeClass{static_cast<std::uint8_t>(h)});
-    transfers_[index(c)].from_free.add(chain::count(w));
-    slabs_.put_back(w);
+  for (std::size_t h = 0; h < level::slot_words; ++h) {
     // The cap starts again from nothing, and its grant goes back.
     const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
-    budget_.release(std::uint64_t{2} * cap * class_size(c));
+    budget_.release(std::uint64_t{2} * cap * class_size(class_of(home_at(h))));
   }
 }
 

@@ -20,13 +20,14 @@ struct SizeRule {
   static constexpr std::size_t quantum = 16;      // = alignof(max_align_t); also room for link and key of a free block
   static constexpr std::size_t linear_max = 256;  // one class per quantum up to here
   static constexpr std::size_t line_max = 2048;   // steps of at most a cache line up to here,
-  static constexpr std::size_t fine_max = 4096;   // 8 classes per doubling up to here: coarser steps spread nodes over more pages
+  static constexpr std::size_t fine_max =
+      4096;  // 8 classes per doubling up to here: coarser steps spread nodes over more pages
   static constexpr std::size_t largest = 32 * kib;  // 4 per doubling up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = 32 * kib;
 };
 
-inline constexpr std::size_t max_size_classes = level::allocate_words;
+inline constexpr std::size_t max_size_classes = 80;
 
 struct ClassSizes {
   std::array<std::uint32_t, max_size_classes> bytes{};
@@ -62,22 +63,23 @@ inline constexpr std::size_t class_count = 1 + class_sizes.plain + class_sizes.a
 static_assert(class_count <= max_size_classes);
 static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
 
-inline constexpr std::size_t lookup_size = SizeRule::largest / SizeRule::quantum + 1;
+inline constexpr std::size_t lookup_size = SizeRule::largest / SizeRule::quantum;
 
 consteval std::array<std::uint8_t, lookup_size> make_lookup() {
   std::array<std::uint8_t, lookup_size> table{};
   std::size_t c = 1;
   for (std::size_t i = 0; i < lookup_size; ++i) {
-    if (i * SizeRule::quantum > class_sizes.bytes[c]) ++c;
+    if (i * SizeRule::quantum >= class_sizes.bytes[c]) ++c;
     table.at(i) = static_cast<std::uint8_t>(c);
   }
   return table;
 }
+/// By (size - 1) / quantum.
 inline constexpr std::array<std::uint8_t, lookup_size> class_lookup = make_lookup();
 
 /// Requires size <= SizeRule::largest.
 constexpr SizeClass class_for(std::size_t size) noexcept {
-  return SizeClass{class_lookup[(size + SizeRule::quantum - 1) / SizeRule::quantum]};
+  return SizeClass{class_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]};
 }
 constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
 constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
@@ -104,8 +106,10 @@ static_assert(class_for(0) == SizeClass{1});
 
 enum class HomeClass : std::uint8_t {};
 constexpr std::size_t index(HomeClass h) noexcept { return static_cast<std::size_t>(h); }
+/// Requires i < home_class_count.
+constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_cast<std::uint8_t>(i)}; }
 
-inline constexpr std::size_t home_class_count = 256;
+inline constexpr std::size_t home_class_count = level::slot_words;
 inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
 inline constexpr std::size_t first_subline_home = max_size_classes;
 inline constexpr std::size_t max_homes = (home_class_count - first_subline_home) / subline_classes;

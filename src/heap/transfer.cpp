@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How chains move between the levels: refill when a word to allocate from is empty, spill when a word to free into is full.
 //
-//   refill   own free word (if it holds enough) -> own processor's depot, then the others' -> slabs -> another home's depot
-//   spill    own free word -> own allocate word (if it holds little) -> own processor's depot -> slabs
+//   refill   own reserve -> own processor's depot, then the others' -> slabs -> another home's depot
+//   spill    own word -> own reserve, and what was there -> own processor's depot -> slabs
 //
 // The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
 // class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
@@ -21,9 +21,7 @@ constexpr unsigned batch_of_interest = 32;             // but programs work in b
 constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
 constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
 constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > kib ? 1 : 2; }
-constexpr std::uint64_t calls_between_ticks = 32;      // of refills or spills of one class
-constexpr std::uint64_t blocks_between_growths = 512;  // swapped; powers of two
-constexpr std::uint64_t blocks_between_ticks = 4096;
+constexpr std::uint64_t calls_between_ticks = 32;  // of refills or spills of one class
 // How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
@@ -46,11 +44,6 @@ constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { retu
 
 std::uint8_t load_cap(const Slot& slot, HomeClass h) noexcept {
   return __atomic_load_n(&slot.cap[index(h)], __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
-}
-
-// Whether adding n to a count that was `before` has passed a multiple of `step`, a power of two.
-constexpr bool passes(std::uint64_t before, std::uint64_t n, std::uint64_t step) noexcept {
-  return (before ^ (before + n)) >= step;
 }
 
 void mark_recent(Slot& slot, HomeClass h) noexcept {
@@ -116,14 +109,10 @@ void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcep
 }
 
 void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
-  const SizeClass c = class_of(h);
-  const ChainWord freed = core_.take_free(slot, h);
-  transfers_[index(c)].from_free.add(chain::count(freed));
-  slabs_.put_back(freed);
-  if (h != home_class(c, core_.home_of(slot))) return;
-  const ChainWord rest = core_.take_allocate(slot, c);
-  transfers_[index(c)].from_allocate.add(chain::count(rest));
-  slabs_.put_back(rest);
+  for (const ChainWord w : {core_.take_word(slot, h), core_.take_reserve(slot, h)}) {
+    transfers_[index(class_of(h))].from_core.add(chain::count(w));
+    slabs_.put_back(w);
+  }
 }
 
 // The same over the depots: a stack that nobody has wanted since is given up.
@@ -190,7 +179,7 @@ ChainWord Heap::steal_chain(SizeClass c) noexcept {
 }
 
 // The first block, ready for the program; `rest` is what remains.
-void* Heap::hand_out(ChainWord w, ChainWord& rest) noexcept {
+void* Heap::hand_out_first(ChainWord w, ChainWord& rest) noexcept {
   auto* const block = chain::first(w);
   if (!chain::intact(w)) report_write_after_free("malloc", block);
   rest = chain::rest(w);
@@ -198,53 +187,47 @@ void* Heap::hand_out(ChainWord w, ChainWord& rest) noexcept {
   return block;
 }
 
-// The commonest refill: what the slot's threads freed becomes what they allocate. A short chain is left where it is, or a
-// program that takes and frees one block in turn would be here every time; where that goes on, the cap grows and with it the
-// chain. Null: too short, or another thread was faster.
-void* Heap::swap_words(Slot& slot, SizeClass c, HomeClass h) noexcept {
-  const ChainWord freed = peek(slot.free[index(h)]);
-  if (!chain::has_blocks(freed) || chain::count(freed) < max_of(load_cap(slot, h) / 2U, 1U)) return nullptr;
-  const ChainWord w = core_.take_free(slot, h);
-  if (w == chain::empty) return nullptr;
-  mark_recent(slot, h);
-  const unsigned n = chain::count(w);
-  const std::uint64_t before = level::count_swapped(slot, index(c), n);
+// As above; the rest goes into the word, or elsewhere if another thread of the slot was faster or the slot is stopped. The
+// chain has been counted as one that came into the core.
+void* Heap::hand_out(Slot& slot, HomeClass word, SizeClass c, ChainWord w) noexcept {
   ChainWord rest = chain::empty;
-  void* const block = hand_out(w, rest);
-  if (rest != chain::empty && !core_.put_allocate(slot, c, rest)) {
-    transfers_[index(c)].from_allocate.add(chain::count(rest));  // not put there after all
-    store_chain(h, rest);
-  }
-  if (passes(before, n, blocks_between_growths)) grow_cap(slot, h);
-  if (passes(before, n, blocks_between_ticks)) tick();
+  void* const block = hand_out_first(w, rest);
+  transfers_[index(c)].handed_out.add();
+  if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_from_core(rest);
   return block;
 }
 
+HomeClass Heap::home_of_chain(ChainWord w) const noexcept {
+  const span::Window& window = spans_.window();
+  return HomeClass{window.class_byte(window.index_of(chain::first(w)))};
+}
+
+// The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots share
+// homes, the fast path can not compute that one, and uses the word that has the number of the class.
+HomeClass Heap::own_word(const Slot& slot, SizeClass c) const noexcept {
+  return homes_are_slots_ ? home_class(c, core_.home_of(slot)) : home_at(index(c));
+}
+
 void* Heap::refill(Slot& slot, SizeClass c) noexcept {
+  const HomeClass word = own_word(slot, c);
   const HomeClass h = home_class(c, core_.home_of(slot));
-  if (void* const block = swap_words(slot, c, h)) return block;
   TransferCounters& t = transfers_[index(c)];
+  if (t.refills.add() % calls_between_ticks == 0) tick();
+  mark_recent(slot, h);
+  ChainWord w = core_.take_reserve(slot, h);
+  if (w == chain::empty && word != h) w = core_.take_word(slot, h);
+  if (w != chain::empty) return hand_out(slot, word, c, w);
+
   const unsigned cap = grow_cap(slot, h);
-  ChainWord w = fetch_chain(h);
+  w = fetch_chain(h);
   if (w == chain::empty) {
     w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
     follow_frontier();
   }
-  if (w == chain::empty) {  // memory is short: whatever there is
-    w = core_.take_free(slot, h);
-    t.from_free.add(chain::count(w));
-  }
   if (w == chain::empty) w = steal_chain(c);
   if (w == chain::empty) return nullptr;
-  t.into_allocate.add(chain::count(w));
-  ChainWord rest = chain::empty;
-  void* const block = hand_out(w, rest);
-  if (rest != chain::empty && !core_.put_allocate(slot, c, rest)) {
-    t.from_allocate.add(chain::count(rest));  // another thread of the slot was faster, or the slot is stopped
-    store_chain(h, rest);
-  }
-  if (t.refills.add() % calls_between_ticks == 0) tick();
-  return block;
+  t.into_core.add(chain::count(w));
+  return hand_out(slot, word, c, w);
 }
 
 void* Heap::allocate_past_core(SizeClass c) noexcept {
@@ -254,9 +237,10 @@ void* Heap::allocate_past_core(SizeClass c) noexcept {
   if (w == chain::empty) w = steal_chain(c);
   if (w == chain::empty) return nullptr;
   ChainWord rest = chain::empty;
-  void* const block = hand_out(w, rest);
-  transfers_[index(c)].into_allocate.add();
-  if (rest != chain::empty) store_chain(h, rest);
+  void* const block = hand_out_first(w, rest);
+  transfers_[index(c)].into_core.add();
+  transfers_[index(c)].handed_out.add();
+  if (rest != chain::empty) store_chain(home_of_chain(rest), rest);
   return block;
 }
 
@@ -264,7 +248,7 @@ void* Heap::allocate_after_miss(SizeClass c) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return allocate_past_core(c);
   // Not empty: another thread of the slot refilled it, or the chain is broken; pop() tells, and reports.
-  if (chain::has_blocks(peek(slot->allocate[index(c)]))) [[unlikely]]
+  if (chain::has_blocks(peek(slot->words[index(own_word(*slot, c))]))) [[unlikely]]
     return allocate_small(c);
   return refill(*slot, c);
 }
@@ -272,46 +256,33 @@ void* Heap::allocate_after_miss(SizeClass c) noexcept {
 void* Heap::allocate_small(SizeClass c) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return allocate_past_core(c);
-  if (void* const block = core_.pop(*slot, c)) return block;
+  if (void* const block = core_.pop(*slot, own_word(*slot, c))) return block;
   return refill(*slot, c);
 }
 
-HomeClass Heap::home_of_chain(ChainWord w) const noexcept {
-  const span::Window& window = spans_.window();
-  return HomeClass{window.class_byte(window.index_of(chain::first(w)))};
-}
-
-// `freed`, taken out of the word to free into, goes into the one to allocate from; what is left there, if it is little, becomes
-// what the word to free into holds. So a program that allocates and frees in turn keeps its blocks, as long as they fit into
-// both words. False: `freed` is still the caller's.
-bool Heap::exchange_words(Slot& slot, SizeClass c, HomeClass h, ChainWord freed) noexcept {
-  if (chain::count(peek(slot.allocate[index(c)])) > load_cap(slot, h) / 2U) return false;
-  const ChainWord rest = core_.take_allocate(slot, c);
-  const bool installed = core_.put_allocate(slot, c, freed);
-  if (installed) level::count_swapped(slot, index(c), chain::count(freed));
-  if (rest == chain::empty) return installed;
-  // All blocks of a chain have one home, and a thread that was migrated in the middle of a refill may have left a chain of
-  // another home here.
-  const HomeClass home = home_of_chain(rest);
-  if (home == h && core_.put_free(slot, h, rest)) {
-    level::count_swapped(slot, index(c), std::uint64_t{0} - chain::count(rest));  // the other way round
-  } else {
-    transfers_[index(c)].from_allocate.add(chain::count(rest));
-    store_chain(home, rest);
-  }
-  return installed;
-}
-
+// A full word: its chain becomes the reserve, and what was the reserve leaves. A word of another home has none.
 void Heap::spill(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
   TransferCounters& t = transfers_[index(c)];
-  const ChainWord w = core_.take_free(slot, h);
+  ChainWord w = core_.take_word(slot, h);
   if (w == chain::empty) return;
   if (t.spills.add() % calls_between_ticks == 0) tick();
   const bool at_home = h == home_class(c, core_.home_of(slot));
-  if (at_home && exchange_words(slot, c, h, w)) return;
-  t.from_free.add(chain::count(w));
+  if (at_home) {
+    const ChainWord before = core_.take_reserve(slot, h);
+    if (core_.put_reserve(slot, h, w))
+      w = before;
+    else if (before != chain::empty)
+      store_from_core(before);
+  }
+  if (w == chain::empty) return;
   if (!at_home) t.foreign.add(chain::count(w));
+  store_from_core(w);
+}
+
+void Heap::store_from_core(ChainWord w) noexcept {
+  const HomeClass h = home_of_chain(w);
+  transfers_[index(class_of(h))].from_core.add(chain::count(w));
   store_chain(h, w);
 }
 

@@ -8,20 +8,18 @@ using heap::HomeClass;
 using heap::max_size_classes;
 using level::Slot;
 
-/// Blocks in the words of all slots, by size class; and how many went from word to word.
+/// By size class: blocks in the slots and in the depots, and how many were popped.
 struct Held {
-  std::array<std::uint64_t, max_size_classes> allocate{}, free{}, depot{}, swapped{};
+  std::array<std::uint64_t, max_size_classes> slots{}, depot{}, popped{};
 };
 
 void count_words(const Slot& slot, Held& held) noexcept {
-  for (std::size_t c = 1; c < level::allocate_words; ++c) {
-    const ChainWord w = level::peek(slot.allocate[c]);
-    if (chain::has_blocks(w)) held.allocate[c] += chain::count(w);
-    held.swapped[c] += level::peek(slot.swapped[c]);
-  }
-  for (std::size_t h = 1; h < level::free_words; ++h) {
-    const ChainWord w = level::peek(slot.free[h]);
-    if (chain::has_blocks(w)) held.free[index(heap::class_of(HomeClass{static_cast<std::uint8_t>(h)}))] += chain::count(w);
+  for (std::size_t h = 1; h < level::slot_words; ++h) {
+    const std::size_t c = index(heap::class_of(heap::home_at(h)));
+    held.popped[c] += level::peek(slot.popped[h]);
+    for (const ChainWord w : {level::peek(slot.words[h]), level::peek(slot.reserve[h])}) {
+      if (chain::has_blocks(w)) held.slots[c] += chain::count(w);
+    }
   }
 }
 
@@ -46,18 +44,17 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
   return sum;
 }
 
-// The core level: what was moved as chains is counted, the rest follows from what the words hold (see level/slot.h).
+// The core level: allocations are counted; what was freed follows from what was moved and from what the words hold.
 Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::size_t size) noexcept {
   Row r;
-  const std::uint64_t swapped = held.swapped[c];
-  const std::uint64_t in_allocate = held.allocate[c];
-  const std::uint64_t in_free = held.free[c];
-  r.set(Column::allocations, swapped + t.into_allocate.read() - t.from_allocate.read() - in_allocate);
-  r.set(Column::frees, swapped + t.from_free.read() + in_free + t.direct_frees.read());
+  const std::uint64_t allocations = held.popped[c] + t.handed_out.read();
+  const std::uint64_t gone = t.into_core.read() - t.from_core.read() - held.slots[c];  // to the program, and not come back here
+  r.set(Column::allocations, allocations);
+  r.set(Column::frees, allocations - gone + t.direct_frees.read());
   r.set(Column::refills, t.refills.read());
   r.set(Column::spills, t.spills.read());
   r.set(Column::foreign, t.foreign.read());
-  r.set(Column::held, (in_allocate + in_free) * size);
+  r.set(Column::held, held.slots[c] * size);
   return r;
 }
 

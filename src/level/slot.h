@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core level's memory: for each slot and class one word to allocate from and one to free into.
-//
-// Two words, not one: a pair of malloc and free is then two short dependency chains instead of one long one, and the numbers of
-// allocations and frees follow from the counts in the words and from the chains that were moved (docs/adr/0002).
+// The core level's memory: for each slot and home class one word, a chain of free blocks that malloc pops from and free pushes
+// onto: last in, first out, so that a block that was just freed, and is warm, is the next one handed out (docs/adr/0002).
+// Beside it lies a reserve, touched by slow paths only: a chain that was full, or the one to go on with. Thanks to it a program
+// has to take or free as many blocks as a chain holds before the next level is asked again, wherever the word's count happens
+// to be.
 //
 // Invariants
-//   I1  count(allocate[c]) <= chain::longest; count(free[h]) <= cap[h] <= chain::longest, or the word is `stopped`.
+//   I1  count(words[h]), count(reserve[h]) <= chain::longest, or the word is `stopped`; free stops pushing at cap[h].
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
 // Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning thread
@@ -20,35 +21,32 @@
 
 namespace terrace::level {
 
-inline constexpr std::size_t allocate_words = 80;
-inline constexpr std::size_t free_words = 256;
-inline constexpr int slot_shift = 12;
+inline constexpr std::size_t slot_words = 256;
+inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
 struct alignas(slot_size) Slot {
-  ChainWord allocate[allocate_words];
-  ChainWord free[free_words];
-  std::uint8_t cap[free_words];
+  std::uint8_t cap[slot_words];
+  ChainWord words[slot_words];
+  ChainWord reserve[slot_words];
+  /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
+  /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
+  std::uint64_t popped[slot_words];
   // Slow paths only:
-  std::uint8_t recent[free_words];        // the class was refilled or spilled since the budget's hand came by
-  std::uint64_t swapped[allocate_words];  // blocks taken out of the word to free into and put into the one to allocate from
-  os::Mutex lock;                         // rank: slot. Rung getcpu: guards the words
-  std::uint32_t owner;                    // rung thread: number, and whether a thread has it
-  Slot* next;                             // rung thread: list of all slots, then of free ones
-  std::uint8_t hand;                      // of the clock over caps
-  std::uint64_t snapshot;                 // decay: a hash of the words when it last looked
+  std::uint8_t recent[slot_words];  // the class was refilled or spilled since the budget's hand came by
+  os::Mutex lock;                   // rank: slot. Rung getcpu: guards the words
+  std::uint32_t owner;              // rung thread: number, and whether a thread has it
+  Slot* next;                       // rung thread: list of all slots, then of free ones
+  std::uint64_t snapshot;           // decay: a hash of the words when it last looked
+  std::uint8_t hand;                // of the clock over caps
 };
 static_assert(sizeof(Slot) == slot_size);
 
-inline constexpr int allocate_offset = 0;
-inline constexpr int free_offset = static_cast<int>(sizeof(ChainWord) * allocate_words);
-inline constexpr int cap_offset = free_offset + static_cast<int>(sizeof(ChainWord) * free_words);
-static_assert(offsetof(Slot, free) == free_offset && offsetof(Slot, cap) == cap_offset);
-
-/// Counts `n` blocks that went from the word to free into to the one to allocate from. What it was before.
-inline std::uint64_t count_swapped(Slot& slot, std::size_t c, std::uint64_t n) noexcept {
-  return __atomic_fetch_add(&slot.swapped[c], n, __ATOMIC_RELAXED);  // relaxed: for statistics, and to grow a cap now and then
-}
+inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
+inline constexpr int words_offset = slot_words;
+inline constexpr int popped_offset = words_offset + static_cast<int>(2 * sizeof(ChainWord) * slot_words);
+static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
+              offsetof(Slot, popped) == popped_offset);
 
 /// A word that its owner writes by plain stores inside sequences and others read.
 inline ChainWord peek(const ChainWord& word) noexcept {

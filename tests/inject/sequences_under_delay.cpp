@@ -29,9 +29,13 @@ using namespace terrace;
 using arch::Sequence;
 using Clock = std::chrono::steady_clock;
 
-constexpr int slot_shift = 12;
+constexpr int slot_shift = 13;
 constexpr std::size_t slot_size = 1 << slot_shift;
-constexpr int free_offset = 512, caps_offset = 1024;
+constexpr int free_offset = 512, caps_offset = 1024, popped_offset = 1536;
+// Words of which each of the first slots has three of its own; the second of the three is used.
+constexpr unsigned slots_with_own = 64;
+constexpr unsigned own_words = 3 * slots_with_own, own_class = 1;
+constexpr int own_offset = 2048, own_popped_offset = 4096, own_caps_offset = 6144;
 constexpr unsigned max_slots = 1024;
 constexpr std::size_t block_count = 400;
 
@@ -91,16 +95,22 @@ void keep_later(std::vector<Block*>& hand, void* p) {
   hand.push_back(&b);
 }
 
+Sequence push_somewhere(Block* b) {
+  const auto slot = static_cast<unsigned>(arch::load_slot(area.slot));
+  const bool own = (b - blocks) % 2 == 0 && slot < slots_with_own;
+  // The slot may be another one by now: that is what freeing a block of another home is.
+  return own ? arch::push<slot_shift, own_offset, own_caps_offset>(area, slots, 3 * slot + own_class, b)
+             : arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b);
+}
+
 void put_back(std::vector<Block*>& hand) {
   Block* const b = hand.back();
-  void* p = b;
   released(*b);
-  const Sequence r = arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, p);
+  const Sequence r = push_somewhere(b);
   if (r == Sequence::freed_twice) fail("push believes that the block is free");
   if (r == Sequence::done) {
     hand.pop_back();
   } else {
-    if (p != b) fail("push did not give its block back");
     acquired(*b);
   }
 }
@@ -127,7 +137,9 @@ void blocks_thread(unsigned seed) {
     const std::uint32_t dice = rng.next() % 8;
     if (dice < 3) {
       void* p = nullptr;
-      const Sequence r = arch::pop<slot_shift, 0>(area, slots, 0, p);
+      const Sequence r = rng.next() % 2 == 0 && std::thread::hardware_concurrency() <= slots_with_own
+                             ? arch::pop_own<slot_shift, own_offset, own_popped_offset, 0>(area, slots, own_class, p)
+                             : arch::pop<slot_shift, 0, popped_offset>(area, slots, 0, p);
       if (r == Sequence::corrupt) fail("a chain is corrupt");
       if (r == Sequence::done) keep(hand, p);
     } else if (dice < 6 && !hand.empty()) {
@@ -149,7 +161,10 @@ std::size_t count_chain(ChainWord w) {
 }
 
 void blocks_setup() {
-  for (unsigned s = 0; s < max_slots; ++s) memory[s * slot_size + caps_offset] = std::byte{250};
+  for (unsigned s = 0; s < max_slots; ++s) {
+    memory[s * slot_size + caps_offset] = std::byte{250};
+    for (unsigned i = 0; i < own_words; ++i) memory[s * slot_size + own_caps_offset + i] = std::byte{250};
+  }
   ChainWord w = 0;
   for (std::size_t i = 0; i < block_count; ++i) {
     w = chain::pushed(w, &blocks[i]);
@@ -162,7 +177,10 @@ void blocks_setup() {
 
 void blocks_check() {
   std::size_t n = 0;
-  for (unsigned s = 0; s < max_slots; ++s) n += count_chain(word_at(s, 0)) + count_chain(word_at(s, free_offset));
+  for (unsigned s = 0; s < max_slots; ++s) {
+    n += count_chain(word_at(s, 0)) + count_chain(word_at(s, free_offset));
+    for (unsigned i = 0; i < own_words; ++i) n += count_chain(word_at(s, own_offset + static_cast<int>(8 * i)));
+  }
   if (n != block_count) fail("blocks were lost");
 }
 

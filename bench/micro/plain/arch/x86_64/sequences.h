@@ -11,7 +11,7 @@
 
 namespace terrace::arch {
 
-inline constexpr std::size_t plain_slot_size = 4096;
+inline constexpr std::size_t plain_slot_size = 8192;
 alignas(plain_slot_size) inline std::byte nothing[plain_slot_size];
 /// Where the thread's words are: in a thread level, the one load that finds them. Set by the first slow path.
 inline thread_local std::byte* mine __attribute__((tls_model("initial-exec"))) = nothing;
@@ -32,9 +32,17 @@ TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
   return Sequence::done;
 }
 
-template <int shift, int offset>
+template <int shift, int offset, int popped>
 TERRACE_INLINE Sequence pop(const Area&, std::byte* const&, std::size_t cls, void*& block) noexcept {
-  return plain_pop(reinterpret_cast<ChainWord*>(mine + offset)[cls], block);
+  const Sequence r = plain_pop(reinterpret_cast<ChainWord*>(mine + offset)[cls], block);
+  if (r == Sequence::done) [[likely]]
+    ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
+  return r;
+}
+
+template <int shift, int offset, int popped, int first>
+TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+  return pop<shift, offset + 8 * first, popped + 8 * first>(area, base, cls, block);
 }
 
 template <int shift, int offset, int caps>
