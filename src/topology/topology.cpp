@@ -79,6 +79,11 @@ bool parse_list(std::string_view text, Each each) noexcept {
   }
 }
 
+unsigned length_of(std::string_view list) noexcept {
+  unsigned length = 0;
+  return parse_list(list, [&](unsigned) { ++length; }) ? length : 0;
+}
+
 constexpr std::string_view cpu_prefix = "/devices/system/cpu/cpu";
 
 // The list of cpus that share the last-level cache of `cpu`: the highest level that holds data.
@@ -92,29 +97,34 @@ std::string_view llc_list(Reader& reader, unsigned cpu) noexcept {
     best_level = level;
     best_index = i;
   }
-  if (best_level < 2) {  // no cache is described, or only private ones of level 1: the package is the best guess
+  // Level 2 is the highest and each core's own (what they share is not described): it would make a depot per core.
+  const bool own = best_level == 2 && length_of(reader.read(cpu_prefix, cpu, "/cache/index", best_index, "/shared_cpu_list")) <=
+                                          length_of(reader.read(cpu_prefix, cpu, "/topology/core_cpus_list"));
+  if (best_level < 2 || own) {  // no cache is described, or only private ones of level 1: the package is the best guess
     return reader.read(cpu_prefix, cpu, "/topology/package_cpus_list");
   }
   return reader.read(cpu_prefix, cpu, "/cache/index", best_index, "/shared_cpu_list");
-}
-
-// The commonest machine has one LLC; then one list says it all and the tables stay untouched.
-bool covers_all(std::string_view list, unsigned cpu_count) noexcept {
-  unsigned covered = 0;
-  const bool valid = parse_list(list, [&](unsigned) { ++covered; });
-  return valid && covered >= cpu_count;
 }
 
 void read_llcs(Reader& reader, Topology& out) noexcept {
   // Every process that starts comes through here, and sysfs is slow: where one level-3 cache serves all cpus, one file is
   // enough.
   constexpr unsigned usual_index_of_level_3 = 3;
-  if (covers_all(reader.read(cpu_prefix, 0, "/cache/index", usual_index_of_level_3, "/shared_cpu_list"), out.cpu_count)) return;
-  if (covers_all(llc_list(reader, 0), out.cpu_count)) return;
+  if (length_of(reader.read(cpu_prefix, 0, "/cache/index", usual_index_of_level_3, "/shared_cpu_list")) >= out.cpu_count)
+    return;
+  // Most possible cpus of a virtual machine may never come; only those that are online describe anything.
+  CpuSet online{};
+  unsigned online_count = 0;
+  const bool told = parse_list(reader.read("/devices/system/cpu/online"), [&](unsigned cpu) {
+    if (cpu < max_cpus) online[cpu] = true;
+    ++online_count;
+  });
+  if (length_of(llc_list(reader, 0)) >= (told ? online_count : out.cpu_count)) return;
   CpuSet known{};
   unsigned count = 0;
+  out.llc.fill(0);
   for (unsigned cpu = 0; cpu < out.cpu_count; ++cpu) {
-    if (known[cpu]) continue;
+    if (known[cpu] || (told && !online[cpu])) continue;
     bool any = false;
     const auto id = static_cast<std::uint8_t>(count % max_llcs);
     parse_list(llc_list(reader, cpu), [&](unsigned member) {
