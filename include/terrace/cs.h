@@ -96,8 +96,8 @@ int terrace_cs_cas64(int64_t value, int64_t expected, void* address);
 /*
  * Typed sequences: one restartable sequence each, on one word per slot at words + slot * stride. They choose the slot
  * themselves, restart by themselves and need no transaction. A word is a chain of blocks: address of the first << 8 | number of
- * blocks, 0 if empty; the first 8 bytes of each block hold the word as it was before the block was pushed, the second 8 a mark.
- * Blocks are at least 16 bytes, aligned to 16, below 2^56. The words start as 0.
+ * blocks, 0 if empty; the first 8 bytes of each block hold the word as it was before the block was pushed, the rest is
+ * not touched. Blocks are at least 8 bytes, aligned to 8, below 2^56. The words start as 0.
  */
 struct terrace_cs_words {
   void* words;   /* word of slot 0, aligned to 8 */

@@ -64,7 +64,7 @@ int terrace_posix_memalign(void** out, size_t alignment, size_t size);
 size_t terrace_malloc_usable_size(const void* p);
 
 /**
- * terrace_malloc_trim - drains the buffers of all levels and gives all free memory back to the system, at once. @pad is
+ * terrace_malloc_trim - drains the buffers of all levels and gives all free pages back to the system, at once. @pad is
  * ignored. Returns 1 if memory was given back, else 0. Cost: milliseconds; stops every slot for a moment. Since 0.1.
  */
 int terrace_malloc_trim(size_t pad);

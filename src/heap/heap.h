@@ -109,6 +109,7 @@ class Heap {
   void drain_slot(level::Slot& slot) noexcept;
   void drain_idle_slots(bool all) noexcept;
   void drain_depots(bool all) noexcept;
+  std::uint64_t purged_bytes() const noexcept;
   static void drain_thread_slot(level::Slot& slot) noexcept;
 
   bool with_random_line() noexcept;

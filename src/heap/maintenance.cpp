@@ -99,15 +99,22 @@ void Heap::drain_depots(bool all) noexcept {
 
 bool Heap::trim() noexcept {
   if (!ready()) return false;
-  const std::uint64_t before = spans_.counters().purged_bytes.read();
+  const std::uint64_t before = purged_bytes();
   {
     const os::LockGuard guard(maintenance_);
     drain_idle_slots(true);
     drain_depots(true);
-    slabs_.release_empty();
+    slabs_.trim();
     spans_.purge_all();
   }
-  return spans_.counters().purged_bytes.read() != before;
+  return purged_bytes() != before;
+}
+
+std::uint64_t Heap::purged_bytes() const noexcept {
+  std::uint64_t sum = spans_.counters().purged_bytes.read();
+  for (std::size_t c = 1; c < class_count; ++c)
+    sum += slabs_.counters(SizeClass{static_cast<std::uint8_t>(c)}).purged_bytes.read();
+  return sum;
 }
 
 }  // namespace terrace::heap

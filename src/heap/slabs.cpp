@@ -252,15 +252,19 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   settle(h, first);
 }
 
-void Slabs::release_empty() noexcept {
+void Slabs::trim() noexcept {
   for (std::size_t h = 1; h < home_class_count; ++h) {
     Class& c = classes_[h];
     const os::LockGuard guard(c.mutex);
-    for (GranuleIndex i = c.partial; i != no_granule && c.empty > 0;) {
+    const GranuleIndex last = c.partial_last;  // purging moves slabs behind it
+    for (GranuleIndex i = c.partial, next = i; i != no_granule && next != no_granule; i = next) {
       const Record& r = spans_->window().record(i);
-      const GranuleIndex next = r.next;
-      if (r.free_blocks == r.block_count) release_slab(HomeClass{static_cast<std::uint8_t>(h)}, i);
-      i = next;
+      next = i == last ? no_granule : r.next;
+      if (r.free_blocks == r.block_count) {
+        release_slab(home_at(h), i);
+      } else if (r.when != 0) {
+        purge_free_pages(home_at(h), i);
+      }
     }
   }
 }

@@ -26,8 +26,8 @@ class Slabs {
   ChainWord cut(HomeClass h, unsigned want) noexcept;
   /// Takes a chain apart. Every block is checked: a block that is free already, or that is none, ends the process.
   void put_back(ChainWord blocks) noexcept;
-  /// Gives back the slabs that are entirely free; put_back() keeps one per class.
-  void release_empty() noexcept;
+  /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
+  void trim() noexcept;
 
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;

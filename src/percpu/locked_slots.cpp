@@ -17,6 +17,9 @@ std::uint32_t thread_number() noexcept {
   return my_id;
 }
 
+// Slots that the thread holds: one, and one for each handler that has interrupted a holder. volatile: handlers read it.
+constinit thread_local volatile unsigned held = 0;
+
 constexpr int spins_before_yield = 100;
 
 }  // namespace
@@ -28,26 +31,34 @@ unsigned choose_locked_slot() noexcept {
   return (cpu >= 0 ? static_cast<unsigned>(cpu) : thread_number()) % locked_slot_count;
 }
 
-SlotLock::SlotLock(LockedSlot& slot) noexcept : slot_(slot), ours_(true) {
+SlotLock::SlotLock(LockedSlot& slot) noexcept : slot_(slot) {
   const std::uint32_t me = thread_number();
+  // Before the attempt: a handler that comes in between believes that something is held, and does not wait.
+  const bool may_wait = held == 0;
+  held = held + 1;
   for (int spins = 0;; ++spins) {
     std::uint32_t expected = 0;
     // [K1] acquire, pairs with the release of the last holder.
-    if (slot.holder.compare_exchange_strong(expected, me, std::memory_order_acquire, std::memory_order_relaxed)) return;
-    if (expected == me) {
-      ours_ = false;
-      return;
-    }
+    ours_ = slot.holder.compare_exchange_strong(expected, me, std::memory_order_acquire, std::memory_order_relaxed);
+    if (ours_) return;
+    if (!may_wait) break;
     if (spins < spins_before_yield) {
       arch::pause();
     } else {
       os::yield();
     }
   }
+  held = held - 1;
 }
 
 SlotLock::~SlotLock() {
-  if (ours_) slot_.holder.store(0, std::memory_order_release);  // [K1]
+  if (!ours_) return;
+  slot_.holder.store(0, std::memory_order_release);  // [K1]
+  held = held - 1;
+}
+
+void forget_holders() noexcept {
+  for (LockedSlot& slot : slots) slot.holder.store(0, std::memory_order_relaxed);  // relaxed: there is one thread
 }
 
 }  // namespace terrace::percpu

@@ -25,15 +25,13 @@ Sequence result_of(int code) noexcept {
 }
 
 int begin_locked() noexcept {
-  open_transaction.slot = choose_locked_slot();
-  LockedSlot& slot = locked_slot(open_transaction.slot);
   // relaxed: only has to be unique.
   const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
-  const SlotLock lock(slot);
-  // A handler in the middle of the holder's commit gets a transaction that is never valid.
-  open_transaction.number = lock.ours() ? number : 0;
-  if (lock.ours()) slot.transaction.store(number, std::memory_order_relaxed);  // relaxed: under the lock
-  return static_cast<int>(open_transaction.slot);
+  return with_some_slot([=](unsigned i, LockedSlot& slot) {
+    slot.transaction.store(number, std::memory_order_relaxed);  // relaxed: under the lock
+    open_transaction = {.number = number, .slot = i};
+    return static_cast<int>(i);
+  });
 }
 
 template <class Commit>
@@ -66,12 +64,10 @@ Sequence exchange_locked(void* address, T expected, T value) noexcept {
 /// Runs `body` on the word of a locked slot; also interferes with transactions that are open there.
 template <class Body>
 Sequence on_locked_word(arch::Words words, Body body) noexcept {
-  const unsigned i = choose_locked_slot();
-  LockedSlot& slot = locked_slot(i);
-  const SlotLock lock(slot);
-  if (!lock.ours()) return Sequence::invalid;
-  slot.transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
-  return body(*reinterpret_cast<ChainWord*>(words.base + i * words.stride));
+  return with_some_slot([=](unsigned i, LockedSlot& slot) {
+    slot.transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
+    return body(*reinterpret_cast<ChainWord*>(words.base + i * words.stride));
+  });
 }
 
 /// The area, with the calling thread registered if that is ours to do; null on the rungs without sequences.
@@ -105,6 +101,11 @@ void invalidate() noexcept {
   } else {
     open_transaction.number = 0;
   }
+}
+
+void after_fork_in_child() noexcept {
+  forget_holders();
+  invalidate();
 }
 
 Sequence store32(void* address, std::uint32_t value) noexcept {

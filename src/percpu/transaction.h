@@ -18,6 +18,8 @@ unsigned slot_count() noexcept;
 int begin() noexcept;
 bool valid() noexcept;
 void invalidate() noexcept;
+/// The child has one thread, and the transaction that its parent had open is over.
+void after_fork_in_child() noexcept;
 arch::Sequence store32(void* address, std::uint32_t value) noexcept;
 arch::Sequence store64(void* address, std::uint64_t value) noexcept;
 arch::Sequence compare_exchange32(void* address, std::uint32_t expected, std::uint32_t value) noexcept;

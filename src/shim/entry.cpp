@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "shim/entry.h"
 
+// Who links the static archive gets the members that something refers to: process.cpp, with the fork handlers, has to be one.
+extern "C" void terrace_enter_vfork() __attribute__((visibility("hidden")));
+extern "C" __attribute__((used, visibility("hidden"))) void (*const terrace_anchor)() = terrace_enter_vfork;
+
 namespace terrace::shim {
 
 void* out_of_memory() noexcept {

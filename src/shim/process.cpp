@@ -2,6 +2,7 @@
 // The life of the process: fork handlers, and the statistics at its end.
 #include "heap/heap.h"
 #include "introspect/statistics.h"
+#include "percpu/transaction.h"
 
 #include <pthread.h>
 
@@ -13,6 +14,7 @@ void before_fork() { heap.before_fork(); }
 void in_parent() { heap.after_fork_in_parent(); }
 void in_child() {
   heap.after_fork_in_child();
+  terrace::percpu::after_fork_in_child();
   terrace::introspect::forget_parent();
 }
 

@@ -112,7 +112,6 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
     for (std::uint32_t g = 1; g < granules; ++g) record(first + g).first = first;
   }
   taken_bytes_.add(bytes_of(granules));
-  counters_.taken.add();
   return {.first = first, .zero = was == State::clean};
 }
 
@@ -128,6 +127,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state) noexcept {
     insert_free(first, State::clean, mapped, 0);
     found = find(kind_clean, granules);
   }
+  counters_.taken.add();
   return carve(found, granules, state);
 }
 

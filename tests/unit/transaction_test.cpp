@@ -9,7 +9,9 @@
 #include <csignal>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -107,6 +109,85 @@ TEST(Transaction, a_signal_always_invalidates) {
   }
   EXPECT_EQ(x, 0);
 }
+
+std::vector<PerSlot>* storm_data = nullptr;
+std::atomic<int> storm_handled{0};
+
+void increment_one_slot() {
+  std::int64_t n = 0;
+  int slot = 0;
+  do {
+    slot = terrace_cs_begin();
+    n = (*storm_data)[static_cast<std::size_t>(slot)].wide + 1;
+  } while (terrace_cs_store64(&(*storm_data)[static_cast<std::size_t>(slot)].wide, n) != TERRACE_CS_OK);
+  terrace_cs_end();
+}
+
+void increment_in_handler(int) {
+  increment_one_slot();
+  storm_handled.fetch_add(1);
+}
+
+TEST(Transaction, a_handler_that_interrupts_a_commit_gets_its_own_through) {
+  auto data = per_slot();
+  storm_data = &data;
+  std::signal(SIGUSR2, increment_in_handler);
+  std::atomic<bool> stop{false};
+  const pthread_t target = pthread_self();
+  std::thread sender([&] {
+    while (!stop) pthread_kill(target, SIGUSR2);
+  });
+  std::int64_t expected = 0;
+  for (; storm_handled < 2000; ++expected) increment_one_slot();
+  stop = true;
+  sender.join();
+  std::int64_t sum = 0;
+  for (const PerSlot& d : data) sum += d.wide;
+  EXPECT_EQ(sum, expected + storm_handled);
+}
+
+int status_of_child(int (*body)()) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    _exit(body());
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(Transaction, is_over_in_a_forked_child) {
+  std::int64_t x = 0;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_GE(terrace_cs_begin(), 0);
+    ASSERT_EQ(status_of_child([] { return terrace_cs_valid(); }), 0);
+  }
+  EXPECT_EQ(eventually([&] { return terrace_cs_begin(), terrace_cs_store64(&x, 1); }), TERRACE_CS_OK);
+}
+
+#if !defined(TERRACE_SANITIZED)  // their run-time does not survive a fork beside busy threads
+TEST(Transaction, works_in_a_child_whose_parent_had_a_thread_in_a_commit) {
+  auto data = per_slot();
+  storm_data = &data;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 3; ++t) {
+    busy.emplace_back([&] {
+      while (!stop) increment_one_slot();
+    });
+  }
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(status_of_child([] {
+                for (int n = 0; n < 200; ++n) increment_one_slot();
+                return 0;
+              }),
+              0);
+  }
+  stop = true;
+  for (std::thread& t : busy) t.join();
+}
+#endif
 
 TEST(Transaction, no_increment_is_lost_among_many_threads) {
   auto data = per_slot();
