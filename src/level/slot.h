@@ -25,7 +25,7 @@ inline constexpr std::size_t slot_words = 256;
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
-struct alignas(slot_size) Slot {
+struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
   ChainWord words[slot_words];
   ChainWord reserve[slot_words];

@@ -16,10 +16,7 @@ alignas(plain_slot_size) inline std::byte nothing[plain_slot_size];
 /// Where the thread's words are: in a thread level, the one load that finds them. Set by the first slow path.
 inline thread_local std::byte* mine __attribute__((tls_model("initial-exec"))) = nothing;
 
-inline ChainWord& word_of(Words words) noexcept {
-  mine = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(words.base) & ~(plain_slot_size - 1));
-  return *reinterpret_cast<ChainWord*>(words.base);
-}
+inline ChainWord& word_of(Words words) noexcept { return *reinterpret_cast<ChainWord*>(words.base); }
 
 TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
   const ChainWord w = word;
@@ -33,10 +30,13 @@ TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
 }
 
 template <int shift, int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area&, std::byte* const&, std::size_t cls, void*& block) noexcept {
+TERRACE_INLINE Sequence pop(const Area&, std::byte* const& base, std::size_t cls, void*& block) noexcept {
   const Sequence r = plain_pop(reinterpret_cast<ChainWord*>(mine + offset)[cls], block);
-  if (r == Sequence::done) [[likely]]
+  if (r == Sequence::done) [[likely]] {
     ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
+  } else {
+    mine = base;
+  }
   return r;
 }
 
@@ -46,11 +46,13 @@ TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::s
 }
 
 template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area&, std::byte* const&, std::size_t cls, void* block) noexcept {
+TERRACE_INLINE Sequence push(const Area&, std::byte* const& base, std::size_t cls, void* block) noexcept {
   ChainWord& word = reinterpret_cast<ChainWord*>(mine + offset)[cls];
   const auto cap = static_cast<std::uint8_t>(mine[caps + static_cast<std::ptrdiff_t>(cls)]);
-  if (static_cast<std::uint8_t>(word) >= cap) [[unlikely]]
+  if (static_cast<std::uint8_t>(word) >= cap) [[unlikely]] {
+    mine = base;
     return Sequence::full;
+  }
   if (static_cast<std::uint64_t*>(block)[1] == chain::key(block)) [[unlikely]]
     return Sequence::freed_twice;
   word = chain::pushed(word, block);
