@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from terminal import Console, Table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -70,6 +70,11 @@ def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-de
     fig, axes = plt.subplots(figsize=(width, height), layout="constrained")
     axes.grid(alpha=0.3)
     return fig, axes
+
+
+def can_plot(options: argparse.Namespace) -> bool:
+    """In a smoke test, tables are enough where there is no matplotlib."""
+    return not options.smoke or importlib.util.find_spec("matplotlib") is not None
 
 
 def save(fig, path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, median, preloaded, ratio, run, save_raw
-from report import Report, arguments, figure, save
+from report import Report, arguments, can_plot, figure, save
 
 ARTICLE = (950, 1010, 1080)
 SIZES = (*ARTICLE, *range(512, 4096 + 1, 64))
@@ -73,7 +73,8 @@ def main(argv: list[str]) -> int:
     )
     over = [s for s in sizes if ratio(results, default, f"ns/{s}", default, f"by_hand_ns/{s}").median > 1.15]
     report.say(f"{default}: sizes over 1.15: {', '.join(map(str, over)) or 'none'} of {len(sizes)}.")
-    _plot(results, names, sizes, options.out / "ring.svg")
+    if can_plot(options):
+        _plot(results, names, sizes, options.out / "ring.svg")
     report.close()
     return 0
 

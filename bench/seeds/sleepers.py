@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Rounds, Subject, Values, glibc, interleaved, median, preloaded, run, save_raw, spread
-from report import Report, arguments, figure, save
+from report import Report, arguments, can_plot, figure, save
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
 MIB = 2**20
@@ -59,7 +59,8 @@ def main(argv: list[str]) -> int:
     few, many = (1000, 10000) if not options.smoke else (counts[0], counts[-1])
     growth = spread(_beyond(results, "terrace", many)).median / spread(_beyond(results, "terrace", few)).median
     report.say(f"terrace: {many} threads hold {growth:.2f} of what {few} hold.")
-    _plot(results, [s.name for s in subjects], counts, options.out / "sleepers.svg")
+    if can_plot(options):
+        _plot(results, [s.name for s in subjects], counts, options.out / "sleepers.svg")
     report.close()
     return 0
 
