@@ -4,9 +4,9 @@
 
 count_fastpath.py LIBRARY [--max N] [--show] [--function NAME ...]
 
-The fast path is the code from the entry of the function to its first `ret` with no conditional jump taken: the cold exits
-are jumps away from it. A call, a locked instruction, an xchg with memory or a jump on that way is an error, for then it is not what it claims
-to be. --max fails when a path is longer.
+A fast path is a way from the entry of the function to a `ret` without leaving it: what jumps to another function is a cold exit. The
+longest one counts. A call or an atomic instruction on any of them is an error, for then it is not what it claims to be. --max fails
+when the longest is longer.
 """
 
 from __future__ import annotations
@@ -17,48 +17,69 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-LINE = re.compile(r"^\s*[0-9a-f]+:\s+(?P<instruction>.+?)\s*(?:#.*)?$")
-PADDING = ("nop", "endbr64", "data16", "cs nop")
+LINE = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<instruction>.+?)\s*(?:#.*)?$")
+TARGET = re.compile(r"^j\w+\s+(?P<address>[0-9a-f]+)\b")
+PADDING = ("nop", "endbr64", "data16", "cs nop", "xchg   %ax,%ax")
 
 
 @dataclass
-class Path:
-    function: str
-    instructions: list[str]
+class Function:
+    name: str
+    paths: list[list[str]]
+
+    @property
+    def longest(self) -> list[str]:
+        return max(self.paths, key=len, default=[])
 
     def errors(self) -> list[str]:
-        found = []
-        for text in self.instructions:
+        found = [] if self.paths else [f"{self.name}: no ret found"]
+        for text in dict.fromkeys(text for path in self.paths for text in path):
             mnemonic = text.split()[0]
             if mnemonic == "lock" or (mnemonic.startswith("xchg") and "(" in text):
-                found.append(f"{self.function}: atomic instruction on the fast path: {text}")
+                found.append(f"{self.name}: atomic instruction on the fast path: {text}")
             if mnemonic == "call":
-                found.append(f"{self.function}: call on the fast path: {text}")
-            if mnemonic == "jmp":
-                found.append(f"{self.function}: jump on the fast path: {text}")
-        if not self.instructions or not self.instructions[-1].startswith("ret"):
-            found.append(f"{self.function}: no ret found")
+                found.append(f"{self.name}: call on the fast path: {text}")
         return found
 
 
-def fast_path(function: str, disassembly: str) -> Path:
-    """From `objdump --disassemble=FUNCTION --no-show-raw-insn`."""
-    instructions: list[str] = []
+def instructions_of(name: str, disassembly: str) -> dict[int, str]:
+    """By address, without padding, in order."""
+    instructions: dict[int, str] = {}
     inside = False
     for line in disassembly.splitlines():
-        if line.rstrip().endswith(f"<{function}>:"):
-            inside = True
+        if line.rstrip().endswith(">:"):
+            inside = line.rstrip().endswith(f"<{name}>:")
             continue
         match = LINE.match(line)
-        if not inside or not match:
-            continue
-        text = match["instruction"]
-        if text.startswith(PADDING):
-            continue
-        instructions.append(text)
-        if text.startswith("ret"):
-            break
-    return Path(function, instructions)
+        if inside and match and not match["instruction"].startswith(PADDING):
+            instructions[int(match["address"], 16)] = match["instruction"]
+    return instructions
+
+
+def analyse(name: str, disassembly: str) -> Function:
+    """From `objdump --disassemble=NAME --no-show-raw-insn`."""
+    instructions = instructions_of(name, disassembly)
+    order = sorted(instructions)
+    following = dict(zip(order, order[1:]))
+    paths: list[list[str]] = []
+
+    def walk(address: int | None, path: list[str], seen: frozenset[int]) -> None:
+        while address is not None and address in instructions and address not in seen:
+            text = instructions[address]
+            seen |= {address}
+            path = [*path, text]
+            if text.startswith("ret"):
+                paths.append(path)
+                return
+            target = TARGET.match(text)
+            if target:
+                walk(int(target["address"], 16), path, seen)
+                if text.startswith("jmp"):
+                    return
+            address = following.get(address)
+
+    walk(order[0] if order else None, [], frozenset())
+    return Function(name, paths)
 
 
 def disassemble(library: str, function: str) -> str:
@@ -75,12 +96,13 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     failures: list[str] = []
     for function in options.function or ["malloc", "free"]:
-        path = fast_path(function, disassemble(options.library, function))
-        count = len(path.instructions)
-        print(f"{function}: {count} instructions, checks included")
+        found = analyse(function, disassemble(options.library, function))
+        lengths = sorted({len(path) for path in found.paths})
+        count = len(found.longest)
+        print(f"{function}: {count} instructions, checks included" + (f" (paths: {lengths})" if len(lengths) > 1 else ""))
         if options.show:
-            print("\n".join(f"    {i}" for i in path.instructions))
-        failures += path.errors()
+            print("\n".join(f"    {i}" for i in found.longest))
+        failures += found.errors()
         if options.max is not None and count > options.max:
             failures.append(f"{function}: {count} instructions, at most {options.max} are allowed")
     for failure in failures:

@@ -11,56 +11,54 @@
 #include "base/attributes.h"
 
 // The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
-#define TERRACE_SEQ_BEGIN                    \
-  "1:\n\t"                                   \
-  "adrp %[scratch], 4f\n\t"                  \
-  "add %[scratch], %[scratch], :lo12:4f\n\t" \
-  "str %[scratch], [%[cs]]\n"                \
+#define TERRACE_SEQ_BEGIN                                    \
+  "1:\n\t"                                                   \
+  "adrp %[scratch], 4f\n\t"                                  \
+  "add %[scratch], %[scratch], :lo12:4f\n\t"                 \
+  "str %[scratch], [%[cs]]\n"                                \
   "2:\n\t"
 // "?": into the section group of the function, if it has one, so that they are kept or dropped together.
-#define TERRACE_SEQ_TABLE(abort_code)             \
-  ".pushsection __rseq_cs, \"aw?\"\n\t"           \
-  ".balign 32\n"                                  \
-  "4:\n\t"                                        \
-  ".long 0, 0\n\t"                                \
-  ".quad 2b, 3b - 2b, 5f\n\t"                     \
-  ".popsection\n\t"                               \
-  ".pushsection .text.terrace_abort, \"ax?\"\n\t" \
-  ".balign 4\n\t"                                 \
-  ".inst 0xd428bc00\n"                            \
-  "5:\n\t" abort_code                             \
-  "b 1b\n\t"                                      \
+#define TERRACE_SEQ_TABLE(abort_code)                        \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
+  ".balign 32\n"                                             \
+  "4:\n\t"                                                   \
+  ".long 0, 0\n\t"                                           \
+  ".quad 2b, 3b - 2b, 5f\n\t"                                \
+  ".popsection\n\t"                                          \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
+  ".balign 4\n\t"                                            \
+  ".inst 0xd428bc00\n"                                       \
+  "5:\n\t" abort_code "b 1b\n\t"                             \
   ".popsection\n\t"
 // x16 and x17 are the registers that any branch may change; the sequences declare them clobbered.
-#define TERRACE_SEQ_ADD_ONE          \
-  "8:\n\t"                           \
-  "ldxr x17, [x16]\n\t"              \
-  "add x17, x17, #1\n\t"             \
-  "stxr %w[scratch], x17, [x16]\n\t" \
+#define TERRACE_SEQ_ADD_ONE                                  \
+  "8:\n\t"                                                   \
+  "ldxr x17, [x16]\n\t"                                      \
+  "add x17, x17, #1\n\t"                                     \
+  "stxr %w[scratch], x17, [x16]\n\t"                         \
   "cbnz %w[scratch], 8b\n\t"
-#define TERRACE_SEQ_COUNT_ABORT        \
-  "adrp x16, terrace_abort_counts\n\t" \
+#define TERRACE_SEQ_COUNT_ABORT                              \
+  "adrp x16, terrace_abort_counts\n\t"                       \
   "add x16, x16, :lo12:terrace_abort_counts\n\t" TERRACE_SEQ_ADD_ONE
-#define TERRACE_SEQ_COUNT_ABORT_OF_OWN           \
-  "adrp x16, terrace_abort_counts\n\t"           \
-  "add x16, x16, :lo12:terrace_abort_counts\n\t" \
-  "add x16, x16, %[first]\n\t"                   \
+#define TERRACE_SEQ_COUNT_ABORT_OF_OWN                       \
+  "adrp x16, terrace_abort_counts\n\t"                       \
+  "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
+  "add x16, x16, %[first]\n\t"                               \
   "add x16, x16, %[cls], lsl #3\n\t" TERRACE_SEQ_ADD_ONE
-#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS         \
-  "adrp x16, terrace_abort_counts\n\t"           \
-  "add x16, x16, :lo12:terrace_abort_counts\n\t" \
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
+  "adrp x16, terrace_abort_counts\n\t"                       \
+  "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
   "add x16, x16, %[cls], lsl #3\n\t" TERRACE_SEQ_ADD_ONE
 
 #if defined(TERRACE_INJECT)
-#define TERRACE_SEQ_DELAY(which)           \
-  "adrp x16, terrace_delays\n\t"           \
-  "add x16, x16, :lo12:terrace_delays\n\t" \
-  "ldr w16, [x16, #4*" #which              \
-  "]\n\t"                                  \
-  "cbz w16, 7f\n"                          \
-  "6:\n\t"                                 \
-  "sub w16, w16, #1\n\t"                   \
-  "cbnz w16, 6b\n"                         \
+#define TERRACE_SEQ_DELAY(which)                             \
+  "adrp x16, terrace_delays\n\t"                             \
+  "add x16, x16, :lo12:terrace_delays\n\t"                   \
+  "ldr w16, [x16, #4*" #which "]\n\t"                        \
+  "cbz w16, 7f\n"                                            \
+  "6:\n\t"                                                   \
+  "sub w16, w16, #1\n\t"                                     \
+  "cbnz w16, 6b\n"                                           \
   "7:\n\t"
 #else
 #define TERRACE_SEQ_DELAY(which)
@@ -68,48 +66,49 @@
 
 #define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
 
-#define TERRACE_SEQ_SLOT_SHIFTED \
-  "ldrsw %[slot], [%[sl]]\n\t"   \
+#define TERRACE_SEQ_SLOT_SHIFTED                             \
+  "ldrsw %[slot], [%[sl]]\n\t"                               \
   "add %[slot], %[base], %[slot], lsl %[shift]\n\t"
-#define TERRACE_SEQ_SLOT_MULTIPLIED \
-  "ldrsw %[slot], [%[sl]]\n\t"      \
+#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
+  "ldrsw %[slot], [%[sl]]\n\t"                               \
   "madd %[slot], %[slot], %[stride], %[base]\n\t"
 
 // The word's place is known: from it to the decision to commit.
-#define TERRACE_SEQ_POP_BLOCK                  \
-  "ldr %[word], [%[slot], %[off]]\n\t"         \
-  "lsr %[p], %[word], #8\n\t"                  \
-  "cbz %[p], %l[nothing]\n\t"                  \
-  "ldr %[next], [%[p]]\n\t"                    \
-  "add %w[scratch], %w[next], #1\n\t"          \
-  "eor %w[scratch], %w[scratch], %w[word]\n\t" \
-  "tst %w[scratch], #0xff\n\t"                 \
+#define TERRACE_SEQ_POP_BLOCK                                \
+  "ldr %[word], [%[slot], %[off]]\n\t"                       \
+  "lsr %[p], %[word], #8\n\t"                                \
+  "cbz %[p], %l[nothing]\n\t"                                \
+  "ldr %[next], [%[p]]\n\t"                                  \
+  "add %w[scratch], %w[next], #1\n\t"                        \
+  "eor %w[scratch], %w[scratch], %w[word]\n\t"               \
+  "tst %w[scratch], #0xff\n\t"                               \
   "b.ne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-#define TERRACE_SEQ_POP_COUNT                \
-  "ldr %[scratch], [%[slot], %[popped]]\n\t" \
-  "add %[scratch], %[scratch], #1\n\t"       \
+#define TERRACE_SEQ_POP_COUNT                                \
+  "ldr %[scratch], [%[slot], %[popped]]\n\t"                 \
+  "add %[scratch], %[scratch], #1\n\t"                       \
   "str %[scratch], [%[slot], %[popped]]\n\t"
 
 namespace terrace::arch {
 
-/// [sequence 1] on word `cls` of an array at `offset` in each slot of 1 << shift bytes. Counts in the number `cls` of an array
-/// at `popped`, behind the commit; in three instructions, so that a preemption between them may cost a count.
+/// [sequence 1] on word `cls` of an array at `offset` in each slot of 1 << shift bytes. Counts in the number `cls` of an array at
+/// `popped`, behind the commit; in three instructions, so that a preemption between them may cost a count.
 template <int shift, int offset, int popped>
 TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
   void* p;
   std::uint64_t word, next, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(
-      TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED
-          TERRACE_SEQ_DELAY(0) "add %[slot], %[slot], %[cls], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK TERRACE_MUTANT_REREAD_SHIFTED(
-              "add %[slot], %[slot], %[cls], lsl #3\n\t") TERRACE_MUTANT_COMMIT("next", "slot", "%[off]")
-              TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
-      : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-      : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-        [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls), [shift] "i"(shift),
-        [off] "i"(offset), [popped] "i"(popped)
-      : "cc", "memory", "x16", "x17"
-      : nothing, broken);
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "add %[slot], %[slot], %[cls], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
+                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
+                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot),
+                 [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset), [popped] "i"(popped)
+               : "cc", "memory", "x16", "x17"
+               : nothing, broken);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
@@ -127,22 +126,22 @@ TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::s
   void* p;
   std::uint64_t word, next, slot, own, scratch;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(
-      TERRACE_SEQ_BEGIN
-      "ldrsw %[slot], [%[sl]]\n\t"
-      "add %[own], %[slot], %[slot], lsl #1\n\t"
-      "add %[own], %[own], %[cls]\n\t"
-      "add %[slot], %[base], %[slot], lsl %[shift]\n\t" TERRACE_SEQ_DELAY(
-          0) "add %[slot], %[slot], %[own], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
-          TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[own], lsl #3\n\t")
-              TERRACE_MUTANT_COMMIT("next", "slot", "%[off]")
-                  TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_OWN)
-      : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own), [scratch] "=&r"(scratch)
-      : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-        [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls), [shift] "i"(shift),
-        [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
-      : "cc", "memory", "x16", "x17"
-      : nothing, broken);
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN
+               "ldrsw %[slot], [%[sl]]\n\t"
+               "add %[own], %[slot], %[slot], lsl #1\n\t"
+               "add %[own], %[own], %[cls]\n\t"
+               "add %[slot], %[base], %[slot], lsl %[shift]\n\t" TERRACE_SEQ_DELAY(0)
+               "add %[slot], %[slot], %[own], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
+                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[own], lsl #3\n\t")
+                   TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
+                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_OWN)
+               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own),
+                 [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
+               : "cc", "memory", "x16", "x17"
+               : nothing, broken);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
@@ -224,16 +223,16 @@ inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept
   std::uint64_t slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-                            TERRACE_MUTANT_CHECK("ldr %[scratch], [%[slot]]\n\t"
-                                                 "cbnz %[scratch], %l[taken]\n\t") TERRACE_SEQ_DELAY(1)
-                                TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
-                        "str %[chain], [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
-                        : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-                        : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-                          [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
-                          [stride] "r"(words.stride), [chain] "r"(chain)
-                        : "cc", "memory", "x16", "x17"
-                        : taken);
+               TERRACE_MUTANT_CHECK("ldr %[scratch], [%[slot]]\n\t"
+                                    "cbnz %[scratch], %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED
+               "str %[chain], [%[slot]]\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [chain] "r"(chain)
+               : "cc", "memory", "x16", "x17"
+               : taken);
   TERRACE_SEQ_AFTER;
   return Sequence::done;
 taken:

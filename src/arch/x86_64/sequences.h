@@ -7,39 +7,37 @@
 #include "base/attributes.h"
 
 // The 4 bytes before the abort label are the signature that the kernel asks for; as an instruction it is an undefined one.
-#define TERRACE_SEQ_BEGIN           \
-  "1:\n\t"                          \
-  "leaq 4f(%%rip), %[scratch]\n\t"  \
-  "movq %[scratch], %%fs:(%[cs])\n" \
+#define TERRACE_SEQ_BEGIN                                    \
+  "1:\n\t"                                                   \
+  "leaq 4f(%%rip), %[scratch]\n\t"                           \
+  "movq %[scratch], %%fs:(%[cs])\n"                          \
   "2:\n\t"
 // "?": into the section group of the function, if it has one, so that they are kept or dropped together.
-#define TERRACE_SEQ_TABLE(abort_code)             \
-  ".pushsection __rseq_cs, \"aw?\"\n\t"           \
-  ".balign 32\n"                                  \
-  "4:\n\t"                                        \
-  ".long 0, 0\n\t"                                \
-  ".quad 2b, 3b - 2b, 5f\n\t"                     \
-  ".popsection\n\t"                               \
-  ".pushsection .text.terrace_abort, \"ax?\"\n\t" \
-  ".byte 0x0f, 0xb9, 0x3d\n\t"                    \
-  ".long 0x53053053\n"                            \
-  "5:\n\t" abort_code                             \
-  "jmp 1b\n\t"                                    \
+#define TERRACE_SEQ_TABLE(abort_code)                        \
+  ".pushsection __rseq_cs, \"aw?\"\n\t"                      \
+  ".balign 32\n"                                             \
+  "4:\n\t"                                                   \
+  ".long 0, 0\n\t"                                           \
+  ".quad 2b, 3b - 2b, 5f\n\t"                                \
+  ".popsection\n\t"                                          \
+  ".pushsection .text.terrace_abort, \"ax?\"\n\t"            \
+  ".byte 0x0f, 0xb9, 0x3d\n\t"                               \
+  ".long 0x53053053\n"                                       \
+  "5:\n\t" abort_code "jmp 1b\n\t"                           \
   ".popsection\n\t"
-#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS             \
-  "leaq terrace_abort_counts(%%rip), %[scratch]\n\t" \
+#define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
+  "leaq terrace_abort_counts(%%rip), %[scratch]\n\t"         \
   "lock incq (%[scratch],%[cls],8)\n\t"
 #define TERRACE_SEQ_COUNT_ABORT "lock incq terrace_abort_counts(%%rip)\n\t"
 
 #if defined(TERRACE_INJECT)
-#define TERRACE_SEQ_DELAY(which)       \
-  "movl terrace_delays+4*" #which      \
-  "(%%rip), %k[scratch]\n\t"           \
-  "testl %k[scratch], %k[scratch]\n\t" \
-  "jz 7f\n"                            \
-  "6:\n\t"                             \
-  "decl %k[scratch]\n\t"               \
-  "jnz 6b\n"                           \
+#define TERRACE_SEQ_DELAY(which)                             \
+  "movl terrace_delays+4*" #which "(%%rip), %k[scratch]\n\t" \
+  "testl %k[scratch], %k[scratch]\n\t"                       \
+  "jz 7f\n"                                                  \
+  "6:\n\t"                                                   \
+  "decl %k[scratch]\n\t"                                     \
+  "jnz 6b\n"                                                 \
   "7:\n\t"
 #else
 #define TERRACE_SEQ_DELAY(which)
@@ -49,24 +47,24 @@
 #define TERRACE_SEQ_AFTER __asm__ volatile("" ::: "memory")
 
 // The sequences of the malloc fast path know their stride (a power of two) and their offsets at compile time.
-#define TERRACE_SEQ_SLOT_SHIFTED     \
-  "movslq %%fs:(%[sl]), %[slot]\n\t" \
-  "shlq %[shift], %[slot]\n\t"       \
+#define TERRACE_SEQ_SLOT_SHIFTED                             \
+  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
+  "shlq %[shift], %[slot]\n\t"                               \
   "addq %[base], %[slot]\n\t"
 // The others multiply.
-#define TERRACE_SEQ_SLOT_MULTIPLIED  \
-  "movslq %%fs:(%[sl]), %[slot]\n\t" \
-  "imulq %[stride], %[slot]\n\t"     \
+#define TERRACE_SEQ_SLOT_MULTIPLIED                          \
+  "movslq %%fs:(%[sl]), %[slot]\n\t"                         \
+  "imulq %[stride], %[slot]\n\t"                             \
   "addq %[base], %[slot]\n\t"
 
-// The word is known: from it to the decision to commit.
-#define TERRACE_SEQ_POP_BLOCK        \
-  "movq %[word], %[p]\n\t"           \
-  "shrq $8, %[p]\n\t"                \
-  "jz %l[nothing]\n\t"               \
-  "movq (%[p]), %[next]\n\t"         \
-  "leal 1(%[next]), %k[scratch]\n\t" \
-  "cmpb %b[scratch], %b[word]\n\t"   \
+// The word is in `scratch`: from there to the decision to commit, where scratch is free again.
+#define TERRACE_SEQ_POP_BLOCK      \
+  "movq %[scratch], %[p]\n\t"      \
+  "shrq $8, %[p]\n\t"              \
+  "jz %l[nothing]\n\t"             \
+  "movq (%[p]), %[next]\n\t"       \
+  "decb %b[scratch]\n\t"           \
+  "cmpb %b[next], %b[scratch]\n\t" \
   "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED
 
 namespace terrace::arch {
@@ -76,17 +74,17 @@ namespace terrace::arch {
 template <int shift, int offset, int popped>
 TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
   void* p;
-  std::uint64_t word, next, slot, scratch;
-  __asm__ volatile goto(
-      TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(
-          0) "movq %c[off](%[slot],%[cls],8), %[word]\n\t" TERRACE_SEQ_POP_BLOCK TERRACE_MUTANT_COMMIT("%[next]", "%c[off]",
-                                                                                                       "(%[slot],%[cls],8)")
-          TERRACE_MUTANT_NORMAL_END "incq %c[popped](%[slot],%[cls],8)\n\t" TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
-      : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-      : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls), [shift] "i"(shift),
-        [off] "i"(offset), [popped] "i"(popped)
-      : "cc", "memory"
-      : nothing, broken);
+  std::uint64_t next, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t" TERRACE_SEQ_POP_BLOCK
+                   TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)") TERRACE_MUTANT_NORMAL_END
+               "incq %c[popped](%[slot],%[cls],8)\n\t"
+                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [p] "=&r"(p), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset), [popped] "i"(popped)
+               : "cc", "memory"
+               : nothing, broken);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
@@ -102,24 +100,23 @@ broken:
 template <int shift, int offset, int popped, int first>
 TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
   void* p;
-  std::uint64_t word, next, slot, own, scratch;
-  __asm__ volatile goto(
-      TERRACE_SEQ_BEGIN
-      "movslq %%fs:(%[sl]), %[slot]\n\t"
-      "leaq (%[slot],%[slot],2), %[own]\n\t"
-      "addq %[cls], %[own]\n\t"
-      "shlq %[shift], %[slot]\n\t"
-      "addq %[base], %[slot]\n\t" TERRACE_SEQ_DELAY(
-          0) "movq %c[off](%[slot],%[own],8), %[word]\n\t" TERRACE_SEQ_POP_BLOCK TERRACE_MUTANT_COMMIT("%[next]", "%c[off]",
-                                                                                                       "(%[slot],%[own],8)")
-          TERRACE_MUTANT_NORMAL_END
-      "incq %c[popped](%[slot],%[own],8)\n\t" TERRACE_SEQ_TABLE("leaq terrace_abort_counts+%c[first](%%rip), %[scratch]\n\t"
-                                                                "lock incq (%[scratch],%[cls],8)\n\t")
-      : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own), [scratch] "=&r"(scratch)
-      : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls), [shift] "i"(shift),
-        [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
-      : "cc", "memory"
-      : nothing, broken);
+  std::uint64_t next, slot, own, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN
+               "movslq %%fs:(%[sl]), %[slot]\n\t"
+               "leaq (%[slot],%[slot],2), %[own]\n\t"
+               "addq %[cls], %[own]\n\t"
+               "shlq %[shift], %[slot]\n\t"
+               "addq %[base], %[slot]\n\t" TERRACE_SEQ_DELAY(0)
+               "movq %c[off](%[slot],%[own],8), %[scratch]\n\t" TERRACE_SEQ_POP_BLOCK
+                   TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[own],8)") TERRACE_MUTANT_NORMAL_END
+               "incq %c[popped](%[slot],%[own],8)\n\t"
+                       TERRACE_SEQ_TABLE("leaq terrace_abort_counts+%c[first](%%rip), %[scratch]\n\t"
+                                         "lock incq (%[scratch],%[cls],8)\n\t")
+               : [p] "=&r"(p), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
+                 [shift] "i"(shift), [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
+               : "cc", "memory"
+               : nothing, broken);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
@@ -192,15 +189,16 @@ nothing:
 /// [sequence 4]
 inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
   std::uint64_t slot, scratch;
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_CHECK(
-                            "cmpq $0, (%[slot])\n\t"
-                            "jne %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
-                        "movq %[chain], (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
-                        : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-                        : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
-                          [stride] "r"(words.stride), [chain] "r"(chain)
-                        : "cc", "memory"
-                        : taken);
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
+               TERRACE_MUTANT_CHECK("cmpq $0, (%[slot])\n\t"
+                                    "jne %l[taken]\n\t") TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_MULTIPLIED
+               "movq %[chain], (%[slot])\n" TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "r"(words.base),
+                 [stride] "r"(words.stride), [chain] "r"(chain)
+               : "cc", "memory"
+               : taken);
   return Sequence::done;
 taken:
   TERRACE_SEQ_AFTER;
