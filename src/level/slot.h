@@ -28,23 +28,25 @@ inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
   ChainWord words[slot_words];
-  ChainWord reserve[slot_words];
+  ChainWord reserve[slot_words];    // slow paths only, as the next
+  std::uint8_t recent[slot_words];  // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
   std::uint64_t popped[slot_words];
   // Slow paths only:
-  std::uint8_t recent[slot_words];  // the class was refilled or spilled since the budget's hand came by
-  os::Mutex lock;                   // rank: slot. Rung getcpu: guards the words
-  std::uint32_t owner;              // rung thread: number, and whether a thread has it
-  Slot* next;                       // rung thread: list of all slots, then of free ones
-  std::uint64_t snapshot;           // decay: a hash of the words when it last looked
-  std::uint8_t hand;                // of the clock over caps
+  os::Mutex lock;          // rank: slot. Rung getcpu: guards the words
+  std::uint32_t owner;     // rung thread: number, and whether a thread has it
+  Slot* next;              // rung thread: list of all slots, then of free ones
+  std::uint64_t snapshot;  // decay: a hash of the words when it last looked
+  std::uint8_t hand;       // of the clock over caps
 };
 static_assert(sizeof(Slot) == slot_size);
 
 inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
 inline constexpr int words_offset = slot_words;
-inline constexpr int popped_offset = words_offset + static_cast<int>(2 * sizeof(ChainWord) * slot_words);
+inline constexpr int popped_offset = words_offset + static_cast<int>(2 * sizeof(ChainWord) * slot_words + slot_words);
+// A load of a word would wait for the store to a number a multiple of 4 KiB away: processors compare the low 12 bits first.
+static_assert((popped_offset - words_offset) % 4096 != 0);
 static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
               offsetof(Slot, popped) == popped_offset);
 
