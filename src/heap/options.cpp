@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The environment's wishes, one reader each. docs/guide/options.md lists them.
 #include "base/report.h"
+#include "base/text.h"
 #include "heap/heap.h"
 #include "os/environment.h"
 
@@ -60,18 +61,15 @@ bool parse_probability(std::string_view text, std::uint32_t& out) noexcept {
 constexpr std::uint32_t default_probability = 65536 / 16;
 
 bool parse_placement(std::string_view text, Options& out) noexcept {
-  constexpr std::string_view random_prefix = "random";
   if (text == "none") {
     out.placement = Placement::none;
   } else if (text == "punctuated") {
     out.placement = Placement::punctuated;
   } else if (text == "odd") {
     out.placement = Placement::odd;
-  } else if (text.starts_with(random_prefix)) {
+  } else if (skip_prefix(text, "random")) {
     std::uint32_t p = default_probability;
-    text.remove_prefix(random_prefix.size());
-    if (text.starts_with(':')) {
-      text.remove_prefix(1);
+    if (skip_prefix(text, ":")) {
       if (!parse_probability(text, p)) return false;
     } else if (!text.empty()) {
       return false;
