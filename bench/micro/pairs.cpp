@@ -3,8 +3,11 @@
 //
 //   pairs/SIZE/BATCH/threads:N   allocate BATCH blocks of SIZE bytes, write one byte into each, free them in the same order
 //   control/BATCH/threads:N      the same loop on a private array instead of malloc: what the machine does to such a loop
+//   calls/BATCH/threads:N        the same loop on functions that do nothing, in a shared object: no malloc can be faster
 //
 // Counter `ns`: nanoseconds per pair for one thread, whatever the number of threads.
+#include "empty.h"
+
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -66,6 +69,10 @@ void control(benchmark::State& state) {
       });
 }
 
+void calls(benchmark::State& state) {
+  run(state, static_cast<std::size_t>(state.range(0)), [] { return bench_empty_malloc(16); }, bench_empty_free);
+}
+
 void thread_counts(benchmark::internal::Benchmark* b) {
   b->UseRealTime()->Threads(1);
   if (const auto cpus = static_cast<int>(std::thread::hardware_concurrency()); cpus > 1) b->Threads(cpus);
@@ -73,6 +80,7 @@ void thread_counts(benchmark::internal::Benchmark* b) {
 
 BENCHMARK(pairs)->ArgsProduct({{16, 48, 256, 1024}, {1, 32}})->Apply(thread_counts);
 BENCHMARK(control)->Arg(1)->Arg(32)->Apply(thread_counts);
+BENCHMARK(calls)->Arg(1)->Arg(32)->Apply(thread_counts);
 
 }  // namespace
 

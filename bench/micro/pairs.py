@@ -36,7 +36,8 @@ def main(argv: list[str]) -> int:
     save_raw(options.out, "pairs", results)
 
     report = Report("pairs", options.out)
-    report.say("Time of a pair of malloc and free, terrace / glibc, median of the rounds (quartiles); A/A is glibc / glibc.")
+    report.say("Time of a pair of malloc and free, terrace / glibc, median of the rounds (quartiles). Calls: two calls of functions "
+               "in a shared object that do nothing / glibc, which no malloc can reach. A/A is glibc / glibc.")
     rows = []
     for threads in dict.fromkeys((1, cpus)):
         for size in SIZES:
@@ -47,9 +48,10 @@ def main(argv: list[str]) -> int:
                     f"{median(results, 'glibc', key):.2f}",
                     f"{median(results, 'terrace', key):.2f}",
                     ratio(results, "terrace", key, "glibc"),
+                    ratio(results, "glibc", f"calls/{batch}/threads:{threads}", "glibc", key),
                     ratio(results, AGAIN, key, "glibc"),
                 ])
-    report.table(["pairs", "glibc ns", "terrace ns", "ratio", "A/A"], rows)
+    report.table(["pairs", "glibc ns", "terrace ns", "ratio", "calls", "A/A"], rows)
 
     if cpus > 1:
         report.say(f"Throughput of each of {cpus} threads as a part of a single thread's. The control is the same loop without malloc.")
