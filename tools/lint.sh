@@ -19,7 +19,7 @@ tool() {
 case ${1:-} in
   format)
     clang_format=$(tool clang-format)
-    ours | grep -E '^(src|include|tests/(unit|inject))/' | xargs "$clang_format" --dry-run -Werror
+    ours | xargs "$clang_format" --dry-run -Werror
     ;;
   tidy)
     clang_tidy=$(tool clang-tidy)

@@ -8,9 +8,8 @@
 // Counter `ns`: nanoseconds per pair for one thread, whatever the number of threads.
 #include "empty.h"
 
-#include <benchmark/benchmark.h>
-
 #include <array>
+#include <benchmark/benchmark.h>
 #include <cstddef>
 #include <cstdlib>
 #include <thread>
@@ -33,13 +32,13 @@ void run(benchmark::State& state, std::size_t batch, Allocate allocate, Release 
     }
   }
   const auto pairs = static_cast<double>(state.iterations()) * pairs_per_iteration;
-  state.counters["ns"] =
-      benchmark::Counter(pairs * 1e-9, benchmark::Counter::kAvgThreadsRate | benchmark::Counter::kInvert);
+  state.counters["ns"] = benchmark::Counter(pairs * 1e-9, benchmark::Counter::kAvgThreadsRate | benchmark::Counter::kInvert);
 }
 
 void pairs(benchmark::State& state) {
   const auto size = static_cast<std::size_t>(state.range(0));
-  run(state, static_cast<std::size_t>(state.range(1)), [size] { return std::malloc(size); }, [](void* p) { std::free(p); });
+  run(
+      state, static_cast<std::size_t>(state.range(1)), [size] { return std::malloc(size); }, [](void* p) { std::free(p); });
 }
 
 void control(benchmark::State& state) {
@@ -70,7 +69,8 @@ void control(benchmark::State& state) {
 }
 
 void calls(benchmark::State& state) {
-  run(state, static_cast<std::size_t>(state.range(0)), [] { return bench_empty_malloc(16); }, bench_empty_free);
+  run(
+      state, static_cast<std::size_t>(state.range(0)), [] { return bench_empty_malloc(16); }, bench_empty_free);
 }
 
 void thread_counts(benchmark::internal::Benchmark* b) {

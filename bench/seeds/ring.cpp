@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// "malloc for Haswell HTM: index-aware" (Dave Dice): 250 nodes of one size, each allocated by malloc, linked to a ring in random
-// order; the time of a step that writes a word of the node and goes on to the next.
+// "malloc for Haswell HTM: index-aware" (Dave Dice): 250 nodes of one size, each allocated by malloc, linked to a ring in
+// random order; the time of a step that writes a word of the node and goes on to the next.
 //
 // ring SIZE...      one line of JSON per size:
 //   ns              per step, in the ring that malloc made
@@ -35,7 +35,8 @@ struct Node {
 using Places = std::array<void*, nodes>;
 
 Node* link(const Places& places, const std::array<std::size_t, nodes>& order) {
-  for (std::size_t i = 0; i < nodes; ++i) static_cast<Node*>(places[order[i]])->next = static_cast<Node*>(places[order[(i + 1) % nodes]]);
+  for (std::size_t i = 0; i < nodes; ++i)
+    static_cast<Node*>(places[order[i]])->next = static_cast<Node*>(places[order[(i + 1) % nodes]]);
   return static_cast<Node*>(places[order[0]]);
 }
 
@@ -82,8 +83,9 @@ void measure(std::size_t size, std::mt19937_64& random) {
 
   std::array<int, sets> used{};
   for (const void* p : by_malloc) ++used[reinterpret_cast<std::uintptr_t>(p) / line % sets];
-  std::printf("{\"size\": %zu, \"ns\": %.4f, \"by_hand_ns\": %.4f, \"sets\": %zu, \"fullest\": %d}\n", size, median(ours), median(reference),
-              sets - static_cast<std::size_t>(std::count(used.begin(), used.end(), 0)), *std::max_element(used.begin(), used.end()));
+  std::printf("{\"size\": %zu, \"ns\": %.4f, \"by_hand_ns\": %.4f, \"sets\": %zu, \"fullest\": %d}\n", size, median(ours),
+              median(reference), sets - static_cast<std::size_t>(std::count(used.begin(), used.end(), 0)),
+              *std::max_element(used.begin(), used.end()));
 
   std::shuffle(by_malloc.begin(), by_malloc.end(), random);
   for (void* p : by_malloc) std::free(p);

@@ -5,7 +5,8 @@
 // sleepers THREADS
 //   grown_bytes   resident memory of the process, without the threads' stacks (which the program maps itself), after the last
 //                 thread has gone to sleep minus before the first was started
-//   live_bytes    growth of the blocks in use, as mallinfo2 has it: libc keeps a vector alive for each thread. (glibc's mallinfo2
+//   live_bytes    growth of the blocks in use, as mallinfo2 has it: libc keeps a vector alive for each thread. (glibc's
+//   mallinfo2
 //                 counts cached blocks as in use; other allocators' are as good as they are.)
 #include <atomic>
 #include <cinttypes>
@@ -95,7 +96,8 @@ int main(int argc, char** argv) {
   while (asleep.load() < threads) usleep(1000);
   usleep(100'000);
   const long grown = resident_outside(from, to) - before;
-  std::printf("{\"threads\": %ld, \"grown_bytes\": %ld, \"live_bytes\": %zu}\n", threads, grown, mallinfo2().uordblks - live_before);
+  std::printf("{\"threads\": %ld, \"grown_bytes\": %ld, \"live_bytes\": %zu}\n", threads, grown,
+              mallinfo2().uordblks - live_before);
   std::fflush(stdout);
   _exit(0);
 }
