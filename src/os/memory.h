@@ -20,8 +20,6 @@ bool commit(void* address, std::size_t bytes) noexcept;
 /// Gives the memory back; the range stays committed and reads as zero. False where that does not work (some emulators and
 /// sandboxes ignore the request): then the contents are undefined and the memory is still there.
 bool purge(void* address, std::size_t bytes) noexcept;
-/// Gives memory and accounting back; the range is reserved again. False: it stays committed.
-bool decommit(void* address, std::size_t bytes) noexcept;
 /// Gives the address space back.
 void release(void* address, std::size_t bytes) noexcept;
 /// Moves the pages of [from, from + bytes) to `to`, which is committed; `from` stays committed and reads as zero.
@@ -29,7 +27,5 @@ void release(void* address, std::size_t bytes) noexcept;
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept;
 /// Readable and writable anonymous memory, zeroed; null when there is none.
 void* map(std::size_t bytes) noexcept;
-/// What RLIMIT_AS leaves, or ~0 without a limit.
-std::size_t address_space_limit() noexcept;
 
 }  // namespace terrace::os

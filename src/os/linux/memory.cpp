@@ -7,7 +7,6 @@
 
 #include <elf.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
@@ -77,10 +76,6 @@ bool purge(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED)) && *probe == 0;
 }
 
-bool decommit(void* address, std::size_t bytes) noexcept {
-  return mmap_or_null(address, bytes, PROT_NONE, reserve_flags | MAP_FIXED) != nullptr;
-}
-
 void release(void* address, std::size_t bytes) noexcept { on_range(SYS_munmap, address, bytes, 0); }
 
 bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
@@ -91,13 +86,6 @@ bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
 
 void* map(std::size_t bytes) noexcept {
   return mmap_or_null(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-}
-
-std::size_t address_space_limit() noexcept {
-  struct rlimit limit = {};
-  const long r = arch::raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, static_cast<long>(reinterpret_cast<std::uintptr_t>(&limit)));
-  if (failed(r) || limit.rlim_cur == RLIM_INFINITY) return ~std::size_t{0};
-  return limit.rlim_cur;
 }
 
 }  // namespace terrace::os
