@@ -11,7 +11,7 @@
 // Checked
 //   P1  Each block has one owner. Each word, and the depot, has exactly the blocks that it owns.
 //   P2  A thread that has finished an operation has nothing left in its hands: no chain is lost.
-//   P3  A free word has no more blocks than its cap, the depot no more chains than fit.
+//   P3  A word gets no longer than its cap by frees, the depot no more chains than fit.
 //   P4  Such a thread does not have the depot's lock, and there is no deadlock.
 // Threads work for ever; the search covers all states.
 //
@@ -19,9 +19,7 @@
 
 #define THREADS 2
 #define SLOTS 2
-#ifndef BLOCKS
 #define BLOCKS 3
-#endif
 #define CAP 2
 #ifndef CHAINS
 #define CHAINS 1               // that the depot can hold
@@ -37,13 +35,14 @@
 
 // Owners of blocks. HAND: of a thread or of maintenance, between two levels.
 #define SLABS 0
-#define ALLOCATE(s) (1 + (s))
-#define FREE(s) (3 + (s))
+#define AT(kind, s) (1 + (kind) + (s))
 #define DEPOT 5
 #define PROGRAM 8
 #define HAND(t) (9 + (t))
 
-byte allocate[SLOTS], free[SLOTS];
+#define WORD 0                 // of each slot, at words[WORD + s] and words[RESERVE + s]
+#define RESERVE SLOTS
+byte words[2 * SLOTS];
 byte next[BLOCKS + 1];
 byte owner[BLOCKS + 1];
 byte depot[CHAINS], depot_count;
@@ -84,23 +83,26 @@ inline choose_slot() {
 }
 
 // Sequences.
-inline take_free() {
+inline take(kind, into) {
   atomic {
     choose_slot();
     d_step {
       if
-      :: HAS_BLOCKS(free[s]) ->
-        w = free[s]; free[s] = EMPTY;
-        hand_over(w, FREE(s), HAND(_pid));
-        check_chain(free[s], FREE(s))
-      :: else -> w = EMPTY
+      :: HAS_BLOCKS(words[kind + s]) ->
+        into = words[kind + s];
+#ifndef TAKE_LEAVES
+        words[kind + s] = EMPTY;
+#endif
+        hand_over(into, AT(kind, s), HAND(_pid));
+        check_chain(words[kind + s], AT(kind, s))
+      :: else -> into = EMPTY
       fi;
       s = 0
     }
   }
 }
 
-inline put_allocate() {  // the chain stays in w when the word is occupied
+inline put(kind) {  // the chain stays in w when there is one already
   atomic {
     choose_slot();
     d_step {
@@ -108,11 +110,11 @@ inline put_allocate() {  // the chain stays in w when the word is occupied
 #ifdef NO_OCCUPIED_CHECK
       :: true ->
 #else
-      :: allocate[s] == EMPTY ->
+      :: words[kind + s] == EMPTY ->
 #endif
-        allocate[s] = w;
-        hand_over(w, HAND(_pid), ALLOCATE(s));
-        check_chain(allocate[s], ALLOCATE(s));
+        words[kind + s] = w;
+        hand_over(w, HAND(_pid), AT(kind, s));
+        check_chain(words[kind + s], AT(kind, s));
         w = EMPTY
       :: else
       fi;
@@ -228,13 +230,13 @@ inline allocate_block() {
   atomic {
     choose_slot();
     if
-    :: HAS_BLOCKS(allocate[s]) ->
+    :: HAS_BLOCKS(words[WORD + s]) ->
       d_step {
-        b = FIRST(allocate[s]);
-        assert(owner[b] == ALLOCATE(s));
-        allocate[s] = next[b];
+        b = FIRST(words[WORD + s]);
+        assert(owner[b] == AT(WORD, s));
+        words[WORD + s] = next[b];
         owner[b] = PROGRAM; next[b] = GARBAGE; b = 0;
-        check_chain(allocate[s], ALLOCATE(s));
+        check_chain(words[WORD + s], AT(WORD, s));
         s = 0
       };
       goto finished
@@ -242,22 +244,9 @@ inline allocate_block() {
     fi
   };
   // refill
-  atomic { choose_slot(); w = free[s]; s = 0 };   // a look: the chain is not ours by that
-  if
-  :: HAS_BLOCKS(w) && COUNT(w) >= CAP / 2 ->
-#ifdef PEEK_IS_TAKE
-    atomic {
-      choose_slot();
-      d_step { hand_over(free[s], FREE(s), HAND(_pid)); free[s] = EMPTY; s = 0 }
-    }
-#else
-    take_free()
-#endif
-  :: else -> w = EMPTY
-  fi;
+  take(RESERVE, w);
   if :: w == EMPTY -> fetch_chain(false) :: else fi;
   if :: w == EMPTY -> cut() :: else fi;
-  if :: w == EMPTY -> take_free() :: else fi;
   if
   :: w == EMPTY -> goto finished   // null
   :: else
@@ -270,7 +259,7 @@ inline allocate_block() {
   };
   if
   :: w != EMPTY ->
-    put_allocate();
+    put(WORD);
 #ifdef LOST_CHAIN
     w = EMPTY
 #else
@@ -285,13 +274,13 @@ inline push() {
   atomic {
     choose_slot();
     if
-    :: COUNT(free[s]) < CAP ->
+    :: COUNT(words[WORD + s]) < CAP ->
       d_step {
-        next[b] = free[s];
-        free[s] = CHAIN(b, COUNT(free[s]) + 1);
-        owner[b] = FREE(s);
-        check_chain(free[s], FREE(s));
-        assert(COUNT(free[s]) <= CAP);
+        next[b] = words[WORD + s];
+        words[WORD + s] = CHAIN(b, COUNT(words[WORD + s]) + 1);
+        owner[b] = AT(WORD, s);
+        check_chain(words[WORD + s], AT(WORD, s));
+        assert(COUNT(words[WORD + s]) <= CAP);
         b = 0; s = 0
       };
       goto finished
@@ -300,21 +289,36 @@ inline push() {
   }
 }
 
-inline free_block() {
-  push();
-  take_free();   // spill
+// A full word: its chain becomes the reserve, and what was the reserve leaves. Between the two steps somebody else can have put
+// a reserve there: then both chains leave.
+inline spill() {
+  take(WORD, w);
   if
   :: w != EMPTY ->
-    put_allocate();
-    if :: w != EMPTY -> store_chain() :: else fi
+    take(RESERVE, before);
+    put(RESERVE);
+#ifdef LOST_RESERVE
+    if :: w == EMPTY -> w = before :: else fi;
+    before = EMPTY;
+#endif
+    do  // which one leaves first is all the same
+    :: w != EMPTY -> store_chain()
+    :: w == EMPTY && before != EMPTY -> d_step { w = before; before = EMPTY }
+    :: else -> break
+    od
   :: else
-  fi;
+  fi
+}
+
+inline free_block() {
+  push();
+  spill();
   push();
   d_step { owner[b] = SLABS; b = 0 }
 }
 
 active [THREADS] proctype program() {
-  byte w, b, s, at;
+  byte w, before, b, s, at;
 end:
   do
   :: allocate_block(); goto finished
@@ -323,9 +327,6 @@ end:
        :: owner[1] == PROGRAM -> b = 1
        :: owner[2] == PROGRAM -> b = 2
        :: owner[3] == PROGRAM -> b = 3
-#if BLOCKS == 4
-       :: owner[4] == PROGRAM -> b = 4
-#endif
        fi;
        owner[b] = HAND(_pid) };
      free_block();
@@ -347,13 +348,13 @@ end:
   :: atomic {
        choose_slot();
        d_step {
-         hand_over(allocate[s], ALLOCATE(s), HAND(_pid)); allocate[s] = STOPPED;
-         hand_over(free[s], FREE(s), HAND(_pid)); free[s] = STOPPED
+         hand_over(words[WORD + s], AT(WORD, s), HAND(_pid)); words[WORD + s] = STOPPED;
+         hand_over(words[RESERVE + s], AT(RESERVE, s), HAND(_pid)); words[RESERVE + s] = STOPPED
        }
      };
-     allocate[s] = EMPTY;
+     words[WORD + s] = EMPTY;
      d_step {
-       free[s] = EMPTY; s = 0;
+       words[RESERVE + s] = EMPTY; s = 0;
        for (b_ : 1 .. BLOCKS) { if :: owner[b_] == HAND(_pid) -> owner[b_] = SLABS :: else fi };
        b_ = 0
      }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How chains move between the levels: refill when a word to allocate from is empty, spill when a word to free into is full.
+// How chains move between the levels: refill when a word is empty, spill when it is full.
 //
 //   refill   own reserve -> own processor's depot, then the others' -> slabs -> another home's depot
 //   spill    own word -> own reserve, and what was there -> own processor's depot -> slabs
