@@ -5,9 +5,8 @@
 // sleepers THREADS
 //   grown_bytes   resident memory of the process, without the threads' stacks (which the program maps itself), after the last
 //                 thread has gone to sleep minus before the first was started
-//   live_bytes    growth of the blocks in use, as mallinfo2 has it: libc keeps a vector alive for each thread. (glibc's
-//   mallinfo2
-//                 counts cached blocks as in use; other allocators' are as good as they are.)
+//   live_bytes    growth of the blocks in use, as mallinfo2 has it: libc keeps a vector alive for each thread. (mallinfo2 of
+//                 glibc counts cached blocks as in use; other allocators' are as good as they are.)
 #include <atomic>
 #include <cinttypes>
 #include <cstdio>

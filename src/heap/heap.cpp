@@ -65,7 +65,8 @@ bool Heap::open_core() noexcept {
 }
 
 void Heap::update_limits() noexcept {
-  const std::uint64_t by_rule = budget_floor + budget_per_slot * core_.slot_count() + spans_.taken_bytes() / budget_share;
+  const std::uint64_t by_slots = budget_floor + budget_per_slot * core_.slot_count();
+  const std::uint64_t by_rule = max_of(by_slots, spans_.taken_bytes() / budget_share);
   budget_.set_limit(options_.budget != 0 ? options_.budget : by_rule);
 }
 

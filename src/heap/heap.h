@@ -14,14 +14,14 @@
 
 namespace terrace::heap {
 
-/// What was moved as chains, per size class, and what malloc did on the slow path. How much was freed follows: what came in and
-/// neither went out nor is there nor was allocated.
+/// What was moved as chains, per size class, and what went past the core level. Refills and spills are counted in the slots.
+/// How much was freed follows: what came in and neither went out nor is there nor was allocated.
 struct TransferCounters {
   SharedCounter into_core;     // blocks that came from elsewhere, with the one that goes to the program directly
   SharedCounter from_core;     // blocks that went elsewhere
-  SharedCounter handed_out;    // blocks that went to the program without being popped
+  SharedCounter handed_out;    // blocks that went to the program past the core level; a refill hands out one as well
   SharedCounter direct_frees;  // blocks freed past the core level
-  SharedCounter refills, spills;
+  SharedCounter failed_refills;
   SharedCounter depot_in, depot_out, depot_refills, depot_spills;
   SharedCounter foreign;  // blocks that came from, or went into, another processor's or home's buffer
 };
@@ -84,7 +84,7 @@ class Heap {
   // transfer.cpp: chains between the levels
   void* allocate_small(SizeClass c) noexcept;
   HomeClass own_word(const level::Slot& slot, SizeClass c) const noexcept;
-  void* hand_out(level::Slot& slot, HomeClass word, SizeClass c, ChainWord w) noexcept;
+  void* hand_out(level::Slot& slot, HomeClass word, ChainWord w) noexcept;
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
@@ -106,6 +106,7 @@ class Heap {
 
   // maintenance.cpp: decay, draining, trim
   void tick() noexcept;
+  void reset_locks_in_child() noexcept;
   void drain_slot(level::Slot& slot) noexcept;
   void drain_idle_slots(bool all) noexcept;
   void drain_depots(bool all) noexcept;
@@ -132,6 +133,7 @@ class Heap {
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
+  bool locked_for_fork_ = false;  // written before fork, by the thread that holds all locks or is the only one
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };

@@ -8,12 +8,7 @@
 namespace terrace::heap {
 namespace {
 
-using level::Slot;
-
-std::span<ChainWord> words_of(Slot& slot) noexcept {
-  static_assert(offsetof(Slot, reserve) - offsetof(Slot, words) == sizeof(ChainWord) * level::slot_words);
-  return {slot.words, 2 * level::slot_words};
-}
+using level::Slot, level::words_of;
 
 // Different words, almost surely a different number. 0: no chain at all.
 std::uint64_t fingerprint(Slot& slot) noexcept {
@@ -32,6 +27,7 @@ void Heap::tick() noexcept {
   std::uint64_t last = last_tick_.load(std::memory_order_relaxed);  // relaxed: only the clock is compared
   if (now - last < options_.decay_ms / 2 + 1) return;
   if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  if (last == 0) return;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
   if (!maintenance_.try_lock()) return;
   update_limits();
   drain_idle_slots(false);

@@ -27,7 +27,7 @@ struct SizeRule {
   static constexpr std::size_t largest_aligned = 32 * kib;
 };
 
-inline constexpr std::size_t max_size_classes = 84;
+inline constexpr std::size_t max_size_classes = level::slot_classes;
 
 struct ClassSizes {
   std::array<std::uint32_t, max_size_classes> bytes{};

@@ -189,10 +189,9 @@ void* Heap::hand_out_first(ChainWord w, ChainWord& rest) noexcept {
 
 // As above; the rest goes into the word, or elsewhere if another thread of the slot was faster or the slot is stopped. The
 // chain has been counted as one that came into the core.
-void* Heap::hand_out(Slot& slot, HomeClass word, SizeClass c, ChainWord w) noexcept {
+void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
   ChainWord rest = chain::empty;
   void* const block = hand_out_first(w, rest);
-  transfers_[index(c)].handed_out.add();
   if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_from_core(rest);
   return block;
 }
@@ -212,11 +211,11 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass word = own_word(slot, c);
   const HomeClass h = home_class(c, core_.home_of(slot));
   TransferCounters& t = transfers_[index(c)];
-  if (t.refills.add() % calls_between_ticks == 0) tick();
+  if (slot.refills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) tick();
   mark_recent(slot, h);
   ChainWord w = core_.take_reserve(slot, h);
   if (w == chain::empty && word != h) w = core_.take_word(slot, h);
-  if (w != chain::empty) return hand_out(slot, word, c, w);
+  if (w != chain::empty) return hand_out(slot, word, w);
 
   const unsigned cap = grow_cap(slot, h);
   w = fetch_chain(h);
@@ -225,9 +224,12 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
     follow_frontier();
   }
   if (w == chain::empty) w = steal_chain(c);
-  if (w == chain::empty) return nullptr;
+  if (w == chain::empty) {
+    t.failed_refills.add();
+    return nullptr;
+  }
   t.into_core.add(chain::count(w));
-  return hand_out(slot, word, c, w);
+  return hand_out(slot, word, w);
 }
 
 void* Heap::allocate_past_core(SizeClass c) noexcept {
@@ -266,7 +268,7 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   TransferCounters& t = transfers_[index(c)];
   ChainWord w = core_.take_word(slot, h);
   if (w == chain::empty) return;
-  if (t.spills.add() % calls_between_ticks == 0) tick();
+  if (slot.spills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) tick();
   const bool at_home = h == home_class(c, core_.home_of(slot));
   if (at_home) {
     const ChainWord before = core_.take_reserve(slot, h);

@@ -8,9 +8,9 @@ using heap::HomeClass;
 using heap::max_size_classes;
 using level::Slot;
 
-/// By size class: blocks in the slots and in the depots, and how many were popped.
+/// By size class: blocks in the slots and in the depots, and what the slots have counted.
 struct Held {
-  std::array<std::uint64_t, max_size_classes> slots{}, depot{}, popped{};
+  std::array<std::uint64_t, max_size_classes> slots{}, depot{}, popped{}, refills{}, spills{};
 };
 
 void count_words(const Slot& slot, Held& held) noexcept {
@@ -20,6 +20,10 @@ void count_words(const Slot& slot, Held& held) noexcept {
     for (const ChainWord w : {level::peek(slot.words[h]), level::peek(slot.reserve[h])}) {
       if (chain::has_blocks(w)) held.slots[c] += chain::count(w);
     }
+  }
+  for (std::size_t c = 0; c < max_size_classes; ++c) {
+    held.refills[c] += slot.refills[c].read();
+    held.spills[c] += slot.spills[c].read();
   }
 }
 
@@ -44,15 +48,16 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
   return sum;
 }
 
-// The core level: allocations are counted; what was freed follows from what was moved and from what the words hold.
+// The core level: allocations are counted, each refill being one; what was freed follows from what was moved and from what the
+// words hold.
 Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::size_t size) noexcept {
   Row r;
-  const std::uint64_t allocations = held.popped[c] + t.handed_out.read();
+  const std::uint64_t allocations = held.popped[c] + held.refills[c] - t.failed_refills.read() + t.handed_out.read();
   const std::uint64_t gone = t.into_core.read() - t.from_core.read() - held.slots[c];  // to the program, and not come back here
   r.set(Column::allocations, allocations);
   r.set(Column::frees, allocations - gone + t.direct_frees.read());
-  r.set(Column::refills, t.refills.read());
-  r.set(Column::spills, t.spills.read());
+  r.set(Column::refills, held.refills[c]);
+  r.set(Column::spills, held.spills[c]);
   r.set(Column::foreign, t.foreign.read());
   r.set(Column::held, held.slots[c] * size);
   return r;

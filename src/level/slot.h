@@ -14,14 +14,17 @@
 #pragma once
 
 #include "arch/chain.h"
+#include "base/counter.h"
 #include "base/types.h"
 #include "os/mutex.h"
 
 #include <atomic>
+#include <span>
 
 namespace terrace::level {
 
 inline constexpr std::size_t slot_words = 256;
+inline constexpr std::size_t slot_classes = 84;  // size classes, of which a word's home class is one
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
@@ -34,11 +37,12 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
   std::uint64_t popped[slot_words];
   // Slow paths only:
-  os::Mutex lock;          // rank: slot. Rung getcpu: guards the words
-  std::uint32_t owner;     // rung thread: number, and whether a thread has it
-  Slot* next;              // rung thread: list of all slots, then of free ones
-  std::uint64_t snapshot;  // decay: a hash of the words when it last looked
-  std::uint8_t hand;       // of the clock over caps
+  SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
+  os::Mutex lock;                                             // rank: slot. Rung getcpu: guards the words
+  std::uint32_t owner;                                        // rung thread: number, and whether a thread has it
+  Slot* next;                                                 // rung thread: list of all slots, then of free ones
+  std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked
+  std::uint8_t hand;                                          // of the clock over caps
 };
 static_assert(sizeof(Slot) == slot_size);
 
@@ -49,6 +53,12 @@ inline constexpr int popped_offset = words_offset + static_cast<int>(2 * sizeof(
 static_assert((popped_offset - words_offset) % 4096 != 0);
 static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
               offsetof(Slot, popped) == popped_offset);
+
+/// All words of a slot, then all reserves.
+inline std::span<ChainWord> words_of(Slot& slot) noexcept {
+  static_assert(offsetof(Slot, reserve) - offsetof(Slot, words) == sizeof(ChainWord) * slot_words);
+  return {slot.words, 2 * slot_words};
+}
 
 /// A word that its owner writes by plain stores inside sequences and others read.
 inline ChainWord peek(const ChainWord& word) noexcept {
