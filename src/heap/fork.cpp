@@ -2,13 +2,23 @@
 // fork: the child has one thread and a copy of memory as it was at one instant. Words of slots are consistent at every instant
 // (one store each). Locks are taken before, in the order of their ranks, so that what they guard is consistent too. What other
 // threads had in their hands in that instant (blocks, a chain on its way) is as lost as any block they had allocated.
+//
+// A process of one thread needs none of that: nobody else is inside, and where the thread is itself (fork in a signal handler),
+// it is in the child, too, and goes on there. Each lock that is taken costs the page it lies on twice, once in either process.
 #include "heap/fast_path.h"
 #include "heap/heap.h"
+#include "os/threads.h"
 
 namespace terrace::heap {
 
+using level::words_of;
+
 void Heap::before_fork() noexcept {
   if (!ready()) return;
+  if (os::single_threaded()) {
+    locked_for_fork_ = false;
+    return;
+  }
   maintenance_.lock();
   switch_.lock();
   thread_slots_.mutex().lock();
@@ -21,10 +31,11 @@ void Heap::before_fork() noexcept {
   slabs_.lock_all();
   spans_.mutex().lock();
   os::Mutex::set_holds_all(true);
+  locked_for_fork_ = true;
 }
 
 void Heap::after_fork_in_parent() noexcept {
-  if (!ready()) return;
+  if (!ready() || !locked_for_fork_) return;
   os::Mutex::set_holds_all(false);
   spans_.mutex().unlock();
   slabs_.unlock_all();
@@ -41,6 +52,15 @@ void Heap::after_fork_in_parent() noexcept {
 
 void Heap::after_fork_in_child() noexcept {
   if (!ready()) return;
+  if (locked_for_fork_) reset_locks_in_child();
+  if (vfork_children_ != 0) {  // they are the parent's
+    vfork_children_ = 0;
+    enable_fast_path();
+  }
+  if (locked_for_fork_ && core_.rung() == percpu::Rung::thread) thread_slots_.adopt_orphans();
+}
+
+void Heap::reset_locks_in_child() noexcept {
   os::Mutex::set_holds_all(false);
   spans_.mutex().reset_after_fork();
   slabs_.reset_after_fork();
@@ -51,15 +71,13 @@ void Heap::after_fork_in_child() noexcept {
     level::Slot& slot = core_.slot(i);
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.reset_after_fork();
     // A thread of the parent was stopping this slot: what it held is lost, the words are not.
-    for (ChainWord& word : slot.words) word = word == chain::stopped ? chain::empty : word;
-    for (ChainWord& word : slot.reserve) word = word == chain::stopped ? chain::empty : word;
+    for (ChainWord& word : words_of(slot)) {
+      if (word == chain::stopped) word = chain::empty;
+    }
   }
   thread_slots_.mutex().reset_after_fork();
   maintenance_.reset_after_fork();
   switch_.reset_after_fork();
-  vfork_children_ = 0;
-  enable_fast_path();
-  if (core_.rung() == percpu::Rung::thread) thread_slots_.adopt_orphans();
 }
 
 // The child of vfork runs on its parent's thread pointer, but the kernel does not keep that rseq area up to date for it: its

@@ -28,6 +28,7 @@ void expand(std::string_view pattern, Writer& out) noexcept {
 Snapshot* inherited = nullptr;  // what the parent had counted when this process was forked
 
 int report_fd = os::standard_error;
+bool wanted_at_start = false;  // a report was asked for when the process began
 
 void subtract_inherited(Snapshot& s) noexcept {
   if (inherited == nullptr) return;
@@ -55,13 +56,15 @@ void write_to(int fd, bool json) noexcept {
 }  // namespace
 
 void forget_parent() noexcept {
-  if (os::environment("TERRACE_STATS_FILE") == nullptr && os::environment("TERRACE_STATS") == nullptr) return;
+  if (!wanted_at_start) return;
   if (inherited == nullptr) inherited = static_cast<Snapshot*>(os::map(round_up(sizeof(Snapshot), os::page_size())));
   if (inherited != nullptr) take_snapshot(*inherited);
 }
 
 void prepare_report() noexcept {
-  if (os::environment("TERRACE_STATS") != nullptr) report_fd = os::keep_open(os::standard_error);
+  const bool on_standard_error = os::environment("TERRACE_STATS") != nullptr;
+  if (on_standard_error) report_fd = os::keep_open(os::standard_error);
+  wanted_at_start = on_standard_error || os::environment("TERRACE_STATS_FILE") != nullptr;
 }
 
 void report_at_exit() noexcept {

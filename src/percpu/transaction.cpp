@@ -104,7 +104,7 @@ void invalidate() noexcept {
 }
 
 void after_fork_in_child() noexcept {
-  forget_holders();
+  if (area() == nullptr) forget_holders();
   invalidate();
 }
 

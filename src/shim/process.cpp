@@ -2,6 +2,7 @@
 // The life of the process: fork handlers, and the statistics at its end.
 #include "heap/heap.h"
 #include "introspect/statistics.h"
+#include "os/mutex.h"
 #include "percpu/transaction.h"
 
 #include <pthread.h>
@@ -15,7 +16,10 @@ void in_parent() { heap.after_fork_in_parent(); }
 void in_child() {
   heap.after_fork_in_child();
   terrace::percpu::after_fork_in_child();
+  // The snapshot goes through all locks: where a handler forked, one of them may be held by the code that it interrupted.
+  terrace::os::Mutex::set_holds_all(true);
   terrace::introspect::forget_parent();
+  terrace::os::Mutex::set_holds_all(false);
 }
 
 // As early as constructors go. pthread_atfork runs `before` handlers last first, so what others do in theirs still works.

@@ -49,6 +49,17 @@ def dlopen_of_terrace(h):
         h.run(setting, [h.program("dlopen_terrace"), h.preload])
 
 
+def fork_of_one_thread(h):
+    """On every rung it works; and a child that does nothing shares what the allocator has written with its parent."""
+    pages = {}
+    for setting in h.settings():
+        out = h.run(setting, [h.program("fork_alone")])
+        pages[setting.name] = int(re.search(r"^pages (\d+)$", out, re.MULTILINE).group(1))
+    for name, count in pages.items():
+        if count > pages["glibc"] + 20:
+            raise Failure(f"{name}: a child touches {count} pages, {pages['glibc']} with glibc")
+
+
 def limited(which, limit):
     return lambda: resource.setrlimit(which, (limit, limit))
 
@@ -271,7 +282,7 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
+FUNCTIONS = [after_main, fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              rungs_are_forced, rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode]

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#pragma once
+
+namespace terrace::os {
+
+/// Whether libc knows that the calling thread is the only one. False where libc does not tell (glibc before 2.32, others).
+bool single_threaded() noexcept;
+
+}  // namespace terrace::os
