@@ -69,8 +69,9 @@ void control(benchmark::State& state) {
 }
 
 void calls(benchmark::State& state) {
+  alignas(64) char block[64];
   run(
-      state, static_cast<std::size_t>(state.range(0)), [] { return bench_empty_malloc(16); }, bench_empty_free);
+      state, static_cast<std::size_t>(state.range(0)), [&block] { return bench_empty_malloc(block); }, bench_empty_free);
 }
 
 void thread_counts(benchmark::internal::Benchmark* b) {
