@@ -16,7 +16,7 @@ namespace {
 
 // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
 constexpr std::uint64_t waste_floor = 640 * kib;
-constexpr std::uint64_t waste_share = 8;           // of what is in use
+constexpr std::uint64_t waste_share = 12;          // of what is in use
 constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
 constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
 
