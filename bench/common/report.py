@@ -72,6 +72,15 @@ def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-de
     return fig, axes
 
 
+def plain_numbers(*axes) -> None:  # type: ignore[no-untyped-def]
+    """Ticks of a logarithmic axis as people write them: 2, 1,000."""
+    from matplotlib.ticker import FuncFormatter
+
+    form = FuncFormatter(lambda value, _: f"{value:,g}")
+    for axis in axes:
+        axis.set_major_formatter(form)
+
+
 def can_plot(options: argparse.Namespace) -> bool:
     """In a smoke test, tables are enough where there is no matplotlib."""
     return not options.smoke or importlib.util.find_spec("matplotlib") is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, median, preloaded, ratio, run, save_raw
-from report import Report, arguments, can_plot, figure, save
+from report import Report, arguments, can_plot, figure, plain_numbers, save
 
 ARTICLE = (950, 1010, 1080)
 SIZES = (*ARTICLE, *range(512, 4096 + 1, 64))
@@ -40,6 +40,9 @@ def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], path: Path)
               label="by hand, an odd number of lines apart")
     axes.set(xlabel="size of a node, bytes", ylabel="time of a step, ns", yscale="log",
              title="Ring of 250 nodes: step time by size and placement")
+    axes.set_yticks([1, 2, 3, 4, 5, 6], minor=False)
+    axes.set_yticks([], minor=True)
+    plain_numbers(axes.yaxis)
     axes.legend()
     save(fig, path)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Rounds, Subject, Values, glibc, interleaved, median, preloaded, run, save_raw, spread
-from report import Report, arguments, can_plot, figure, save
+from report import Report, arguments, can_plot, figure, plain_numbers, save
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
 MIB = 2**20
@@ -37,6 +37,7 @@ def _plot(results: Rounds, names: list[str], counts: tuple[int, ...], path: Path
     axes.axhline(2, color="k", ls="--", lw=1, label="2 MiB")
     axes.set(xscale="log", yscale="log", xlabel="sleeping threads", ylabel="MiB beyond live objects and stacks",
              title="Memory held for threads that have used 50 objects and sleep")
+    plain_numbers(axes.xaxis, axes.yaxis)
     axes.legend()
     save(fig, path)
 
