@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Buffers that are shared by compare-and-swap: [HAB] Listings 1 and 2. The state of a buffer is its top: where the free part
+// begins, or `refilling`.
+//
+//   take     top = t -> t + n                              n fits between t and end
+//   refill   top = t -> refilling;  a buffer from above;  end = its end;  top = its start + n
+//            nothing above:                               top = t again
+//
+// Why a taker can not mix an old top with a new end: end changes only while top is `refilling`, and top comes back with another
+// value, since each address of the space is handed out once between two collections. So the compare-and-swap from the t that
+// was read before end succeeds only if end has not changed in between.
+#include "lab/heap.h"
+
+namespace terrace::lab {
+
+// `seen` is the top that had no room, or `refilling`.
+Range Heap::take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept {
+  // [L1] acquire, pairs with the release that ends a refill: end belongs to this top.
+  std::uint64_t top = b.top.load(std::memory_order_acquire);
+  for (;;) {
+    seen = top;
+    if (top == refilling) return {};
+    const std::size_t room = b.end.load(std::memory_order_relaxed) - top;  // relaxed: [L1], and see above
+    if (room > refilling / 2) {                                            // below zero: end is newer than top
+      top = b.top.load(std::memory_order_acquire);                         // [L1]
+      continue;
+    }
+    const std::size_t n = r.desired <= room ? r.desired : r.min <= room ? room : 0;
+    if (n == 0) return {};
+    // [L1] acquire also when it fails: the new top is used with its end. Success publishes nothing: the bytes are not shared.
+    if (b.top.compare_exchange_weak(top, top + n, std::memory_order_acquire, std::memory_order_acquire)) return {top, top + n};
+  }
+}
+
+Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept {
+  // [L1] acquire: end, start and the counts of the last refill are seen.
+  if (!b.top.compare_exchange_strong(seen, refilling, std::memory_order_acquire, std::memory_order_relaxed)) return {};
+  Level& l = levels_[level];
+  const Range old{seen, b.end.load(std::memory_order_relaxed)};  // relaxed: [L1]
+  int served_by = 0;
+  const Range lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))}, served_by);
+  if (lab.empty()) {
+    b.top.store(seen, std::memory_order_release);  // [L1]
+    return {};
+  }
+  ++b.counts.transactions;
+  return install(level, b, old, lab, r);
+}
+
+// The own buffer, refilled if need be, then what the others have.
+Range Heap::take_by_cas(int level, Request r) noexcept {
+  Level& l = levels_[level];
+  const unsigned own = index_here(level);
+  for (unsigned i = 0; i < l.count; ++i) {
+    Buffer& b = l.buffers[(own + i) % l.count];
+    std::uint64_t seen = 0;
+    Range got = take_from(b, r, seen);
+    if (seen == refilling) b.busy.fetch_add(1, std::memory_order_relaxed);  // relaxed: a number for people, as the next ones
+    if (got.empty() && i == 0 && seen != refilling && worth_refilling(l, r, b.end.load(std::memory_order_relaxed) - seen)) {
+      got = refill_by_cas(level, b, seen, r);
+    }
+    if (got.empty()) continue;
+    if (i != 0) {
+      b.neighbours.fetch_add(1, std::memory_order_relaxed);
+    } else if (l.count > 1 && index_here(level) != own) {
+      b.foreign.fetch_add(1, std::memory_order_relaxed);
+    }
+    return got;
+  }
+  return {};
+}
+
+}  // namespace terrace::lab

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "lab/heap.h"
+
+namespace terrace::lab {
+
+void add(Counts& sum, const Counts& more) noexcept {
+  sum.labs += more.labs;
+  sum.lab_bytes += more.lab_bytes;
+  sum.short_labs += more.short_labs;
+  sum.transactions += more.transactions;
+  sum.partial += more.partial;
+  sum.wasted_bytes += more.wasted_bytes;
+  sum.retired_bytes += more.retired_bytes;
+}
+
+namespace {
+
+void add_counts(terrace_lab_counts& out, const Counts& c) noexcept {
+  out.labs += c.labs;
+  out.lab_bytes += c.lab_bytes;
+  out.short_labs += c.short_labs;
+  out.transactions += c.transactions;
+  out.partial += c.partial;
+  out.wasted_bytes += c.wasted_bytes;
+  out.retired_bytes += c.retired_bytes;
+}
+
+void add_events(terrace_lab_counts& out, const Buffer& b) noexcept {
+  const auto read = [](const std::atomic<std::uint64_t>& n) { return n.load(std::memory_order_relaxed); };
+  out.foreign += read(b.foreign);
+  out.busy += read(b.busy);
+  out.neighbours += read(b.neighbours);
+  out.failed += read(b.failed);
+  out.invalid += read(b.invalid);
+  out.sidelined += read(b.sidelined);
+  out.sidelined_bytes += read(b.sidelined_bytes);
+}
+
+}  // namespace
+
+void Heap::read_counters(terrace_lab_counters& out) noexcept {
+  out = {};
+  const os::LockGuard guard(threads_mutex_);
+  add_counts(out.level[TERRACE_LAB_THREAD], departed_.counts);
+  out.direct = departed_.direct;
+  out.direct_bytes = departed_.direct_bytes;
+  for (const Thread* t = threads_; t != nullptr; t = t->next) {
+    add_counts(out.level[TERRACE_LAB_THREAD], t->counts);
+    out.direct += t->direct;
+    out.direct_bytes += t->direct_bytes;
+  }
+  for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
+    const Level& level = levels_[l];
+    for (unsigned i = 0; i < level.count; ++i) {
+      add_counts(out.level[l], level.buffers[i].counts);
+      add_events(out.level[l], level.buffers[i]);
+    }
+    out.level[l].unused_sidelined = level.unused_sidelined;
+    out.level[l].unused_sidelined_bytes = level.unused_sidelined_bytes;
+  }
+  out.collections = collections_;
+  out.flips = flips_;
+  out.by_core = collections_by_core_;
+}
+
+}  // namespace terrace::lab

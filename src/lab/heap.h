@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The state of a LAB heap. It lies in memory that the embedder brings: this object, then the buffers of all levels.
+//
+// A request is for `desired` bytes or, if a buffer is about to end, for what is left, but not below `min`. It goes up through
+// the levels until one serves it; a level that has no room refills its buffer by a request to those above:
+//
+//   thread -> core -> processor -> node -> source
+//
+// Invariants
+//   I1  A byte of the space belongs to one of: the source, a buffer's [top, end), somebody's hands (a range that was taken and
+//   is
+//       not installed yet), the sidelined, an object. It only moves to the right in this list, or from hands back to the
+//       sidelined.
+//   I2  A buffer whose top is `refilling` is written by the thread that has set it, and by nobody else. end changes only then.
+//   I3  top <= end, unless refilling; both are multiples of the alignment.
+#pragma once
+
+#include "arch/sequences.h"
+#include "lab/sizing.h"
+#include "os/mutex.h"
+#include "topology/topology.h"
+
+#include <atomic>
+
+namespace terrace::lab {
+
+inline constexpr std::uint64_t refilling = TERRACE_LAB_REFILLING;
+inline constexpr std::size_t no_false_sharing = 128;  // pairs of lines are prefetched together
+
+struct Range {
+  std::uint64_t start = 0, end = 0;
+  bool empty() const noexcept { return start == end; }
+  std::size_t size() const noexcept { return end - start; }
+};
+
+struct Request {
+  std::size_t min, desired;
+};
+
+/// What of a level's buffer was counted; by whoever refills or retires it, so one writer at a time.
+struct Counts {
+  std::uint64_t labs, lab_bytes, short_labs, transactions, partial, wasted_bytes, retired_bytes;
+};
+
+void add(Counts& sum, const Counts& more) noexcept;
+
+/// A buffer of the core level or above. Line 1 is for everybody who allocates, line 2 for refills.
+struct alignas(no_false_sharing) Buffer {
+  std::atomic<std::uint64_t> top;  // at 0 and 8: words of a bump sequence
+  std::atomic<std::uint64_t> end;
+  std::uint64_t start;
+  std::uint64_t bytes;               // went through it since the last collection, without those since `start`
+  std::atomic<std::size_t> desired;  // size of the next one
+  Share share;
+  alignas(no_false_sharing) Counts counts;
+  // Events that somebody else may cause.
+  std::atomic<std::uint64_t> foreign, busy, neighbours, failed, invalid, sidelined, sidelined_bytes;
+};
+static_assert(offsetof(Buffer, top) == 0 && offsetof(Buffer, end) == 8);
+
+class Heap;
+
+/// relaxed: who refills by critical sections reads it before the buffer is his; an old size is as good.
+inline std::size_t size_of(const Buffer& b) noexcept { return b.desired.load(std::memory_order_relaxed); }
+inline void set_size(Buffer& b, std::size_t bytes) noexcept { b.desired.store(bytes, std::memory_order_relaxed); }
+
+/// What terrace_lab_thread is inside.
+struct Thread {
+  std::uint64_t top, end;
+  std::uint64_t start;
+  Heap* heap;
+  Thread *next, *previous;
+  std::size_t desired;
+  std::size_t waste_limit;  // a tail larger than this is kept, and the object allocated elsewhere
+  std::uint64_t bytes;      // allocated since the last collection, without those since `start`
+  Share share;
+  Counts counts;
+  std::uint64_t direct, direct_bytes;
+};
+static_assert(sizeof(Thread) <= sizeof(terrace_lab_thread) && offsetof(Thread, top) == 0 && offsetof(Thread, end) == 8);
+
+/// Buffers that could not be installed: [MP-RCS] 5.1. Few, and rarely any.
+class Sidelined {
+ public:
+  /// False: there is no place for it.
+  bool put(Range lab) noexcept;
+  /// One of at least `min` bytes; empty when there is none.
+  Range take(std::size_t min) noexcept;
+  unsigned count() const noexcept { return count_.load(std::memory_order_relaxed); }  // relaxed: a hint
+  Range at(unsigned i) const noexcept { return ranges_[i]; }                          // at a safepoint
+  void clear() noexcept { count_.store(0, std::memory_order_relaxed); }               // at a safepoint
+
+ private:
+  static constexpr unsigned capacity = 64;
+  os::Mutex mutex_;
+  std::atomic<unsigned> count_{0};
+  Range ranges_[capacity];
+};
+
+class Heap {
+ public:
+  struct Level {
+    terrace_lab_level_config config;
+    Bounds bounds;
+    Buffer* buffers;
+    unsigned count;  // 0: there is no such level
+    Sidelined sidelined;
+    std::uint64_t unused_sidelined, unused_sidelined_bytes;
+    bool restartable() const noexcept { return config.sync == TERRACE_LAB_RESTARTABLE; }
+  };
+
+  static std::size_t bytes(const terrace_lab_config& config) noexcept;
+  static Heap* make(void* memory, const terrace_lab_config& config) noexcept;
+
+  void attach(Thread& thread) noexcept;
+  void detach(Thread& thread) noexcept;
+
+  void* allocate(Thread& thread, std::size_t size) noexcept;
+  /// An object, from `level` or the next that can.
+  void* allocate_at(Thread& thread, int level, std::size_t size) noexcept;
+
+  // Safepoint.
+  void retire_all() noexcept;
+  void collected(std::size_t young_bytes) noexcept;
+  void walk(terrace_lab_visitor* visit, void* argument) noexcept;
+
+  void read_counters(terrace_lab_counters& out) noexcept;
+  const Level& level(int l) const noexcept { return levels_[l]; }
+  std::size_t next_size(const Thread* thread, int l) const noexcept;
+  bool by_core() const noexcept { return by_core_; }
+  unsigned index_here(int l) const noexcept;
+
+ private:
+  void open(const terrace_lab_config& config, std::byte* memory) noexcept;
+  bool exists(int l) const noexcept { return levels_[l].config.size != 0; }
+  Range take(int level, Request r, int& served_by) noexcept;
+  Range take_from_source(Request r) noexcept;
+  // A level's buffers, by compare-and-swap: cas.cpp
+  Range take_by_cas(int level, Request r) noexcept;
+  Range take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept;
+  Range refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept;
+  // The core's buffer, by critical sections: restartable.cpp
+  Range take_restartably(int level, Request r) noexcept;
+  bool bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept;
+  Range refill_restartably(int level, Request r, bool& again) noexcept;
+  Range take_tail(Level& l, Request r) noexcept;
+  bool close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) noexcept;
+  void sideline(Level& l, Buffer& b, Range lab) noexcept;
+
+  Range install(int level, Buffer& b, Range old, Range lab, Request r) noexcept;
+  bool worth_refilling(const Level& l, const Request& r, std::size_t room) const noexcept;
+  bool near_the_end() const noexcept;
+  void fill(Range tail) noexcept;
+  void give_up(Counts& counts, Range tail) noexcept;
+  bool refill_thread(Thread& thread, std::size_t size) noexcept;
+  void retire(Thread& thread) noexcept;
+  std::uint64_t retire_buffers(int level) noexcept;
+  void resize_buffers(int level, std::uint64_t allocated) noexcept;
+
+  terrace_lab_config config_;
+  Level levels_[TERRACE_LAB_LEVELS];
+  topology::Topology topology_;
+  arch::Area area_;
+  bool has_area_;
+  std::ptrdiff_t cpu_id_offset_;  // of the cpu number in the rseq area; 0: a system call tells it
+  bool by_core_;
+  std::uint64_t young_bytes_;
+  std::uint64_t unused_;  // in buffers that objects come from, at the present collection
+  unsigned allocating_threads_, cores_;
+  std::uint64_t collections_, flips_, collections_by_core_;
+  os::Mutex threads_mutex_;
+  Thread* threads_;
+  Thread departed_;  // sums of those that were detached
+};
+
+}  // namespace terrace::lab

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What a request does on its way up, and what all ways of synchronisation have in common.
+#include "lab/heap.h"
+#include "os/rseq_area.h"
+#include "percpu/ladder.h"
+#include "percpu/transaction.h"
+
+namespace terrace::lab {
+
+namespace {
+constexpr std::size_t small_part = 8;   // requests below 1/8 of a buffer may make it be given up,
+constexpr std::size_t small_tail = 64;  // larger ones only when no more than 1/64 is left
+}  // namespace
+
+unsigned Heap::index_here(int level) const noexcept {
+  const Level& l = levels_[level];
+  if (l.count <= 1) return 0;
+  if (l.restartable()) {
+    const int slot = percpu::begin();
+    percpu::invalidate();
+    return slot < 0 ? 0 : static_cast<unsigned>(slot) % l.count;
+  }
+  const int cpu = cpu_id_offset_ != 0 ? arch::load_slot(cpu_id_offset_) : os::current_cpu();
+  if (cpu < 0) return 0;
+  const CpuId id{static_cast<std::uint32_t>(cpu)};
+  switch (level) {
+    case TERRACE_LAB_CORE: return static_cast<unsigned>(cpu) % l.count;
+    case TERRACE_LAB_PROCESSOR: return index(topology_.llc_of(id)) % l.count;
+    default: return topology_.node_of(id) % l.count;
+  }
+}
+
+Range Heap::take(int level, Request r, int& served_by) noexcept {
+  for (; level < TERRACE_LAB_LEVELS; ++level) {
+    served_by = level;
+    if (levels_[level].count == 0 || r.min > levels_[level].config.max_size) continue;
+    const Range got = levels_[level].restartable() ? take_restartably(level, r) : take_by_cas(level, r);
+    if (!got.empty()) return got;
+  }
+  served_by = TERRACE_LAB_LEVELS;
+  return take_from_source(r);
+}
+
+Range Heap::take_from_source(Request r) noexcept {
+  std::size_t actual = 0;
+  void* const start = config_.source(config_.self, r.min, r.desired, &actual);
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  return start == nullptr ? Range{} : Range{address, address + actual};
+}
+
+bool Heap::near_the_end() const noexcept {
+  return config_.stop_permille != 0 && config_.available(config_.self) < young_bytes_ / 1000 * config_.stop_permille;
+}
+
+// A buffer with room left is not given up for a request that would waste much of it; such a one goes to the level above.
+bool Heap::worth_refilling(const Level& l, const Request& r, std::size_t room) const noexcept {
+  const std::size_t size = l.config.size;
+  return (r.min <= size / small_part || room <= size / small_tail || r.min < r.desired) && !near_the_end();
+}
+
+std::size_t Heap::next_size(const Thread* thread, int l) const noexcept {
+  if (l == TERRACE_LAB_THREAD) return thread != nullptr ? thread->desired : levels_[l].config.size;
+  return levels_[l].count == 0 ? 0 : size_of(levels_[l].buffers[index_here(l)]);
+}
+
+void Heap::fill(Range tail) noexcept {
+  if (!tail.empty() && config_.fill != nullptr) {
+    config_.fill(config_.self, pointer_to(tail.start), pointer_to(tail.end));
+  }
+}
+
+void Heap::give_up(Counts& counts, Range tail) noexcept {
+  if (tail.empty()) return;
+  ++counts.partial;
+  counts.wasted_bytes += tail.size();
+  fill(tail);
+}
+
+// The buffer is closed, and the caller has closed it. The request gets the first part of what is there now.
+Range Heap::install(int level, Buffer& b, Range old, Range lab, Request r) noexcept {
+  const Level& l = levels_[level];
+  const std::size_t wanted = size_of(b);
+  ++b.counts.labs;
+  b.counts.lab_bytes += lab.size();
+  if (lab.size() < wanted) ++b.counts.short_labs;
+  if (l.config.sizing == TERRACE_LAB_DOUBLING) set_size(b, doubled(wanted, young_bytes_, l.count, l.bounds));
+  std::uint64_t start = lab.start;
+  if (old.end == lab.start) {
+    start = old.start;  // they are neighbours: nothing is lost
+  } else {
+    b.bytes += old.end - b.start;
+    b.start = start;
+    give_up(b.counts, old);
+  }
+  const std::uint64_t next = start + min_of(r.desired, lab.end - start);
+  b.end.store(lab.end, std::memory_order_relaxed);  // relaxed: published by the next store
+  // [L1][L2] release, pairs with the acquire of whoever takes from the buffer: end, start and counts are seen.
+  b.top.store(next, std::memory_order_release);
+  return {start, next};
+}
+
+bool Sidelined::put(Range lab) noexcept {
+  const os::LockGuard guard(mutex_);
+  const unsigned n = count_.load(std::memory_order_relaxed);
+  if (n == capacity) return false;
+  ranges_[n] = lab;
+  count_.store(n + 1, std::memory_order_relaxed);
+  return true;
+}
+
+Range Sidelined::take(std::size_t min) noexcept {
+  if (count() == 0) return {};
+  const os::LockGuard guard(mutex_);
+  const unsigned n = count_.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < n; ++i) {
+    if (ranges_[i].size() < min) continue;
+    const Range found = ranges_[i];
+    ranges_[i] = ranges_[n - 1];
+    count_.store(n - 1, std::memory_order_relaxed);
+    return found;
+  }
+  return {};
+}
+
+}  // namespace terrace::lab

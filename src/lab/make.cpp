@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A configuration is checked and becomes a heap.
+#include "lab/heap.h"
+#include "os/possible_cpus.h"
+#include "percpu/ladder.h"
+#include "percpu/transaction.h"
+
+#include <new>
+
+namespace terrace::lab {
+namespace {
+
+// A thread that libc did not register has -1 or -2 as its slot; these buffers are empty for ever.
+constexpr unsigned buffers_before_first = 2;
+constexpr std::size_t default_min_part = 8, default_growth = 64;
+constexpr std::size_t least_alignment = 8, most_alignment = 4096;
+
+// Zeros of the configuration replaced by what they stand for.
+terrace_lab_level_config completed(terrace_lab_level_config c, std::size_t alignment) noexcept {
+  if (c.min_size == 0) c.min_size = max_of(round_up(c.size / default_min_part, alignment), alignment);
+  if (c.max_size == 0) c.max_size = c.sizing == TERRACE_LAB_FIXED ? c.size : c.size * default_growth;
+  if (c.sizing == TERRACE_LAB_FIXED) c.max_size = c.size;
+  return c;
+}
+
+bool is_valid(int level, const terrace_lab_level_config& given, const terrace_lab_config& config) noexcept {
+  if (given.size == 0) return true;
+  const terrace_lab_level_config c = completed(given, config.alignment);
+  if (c.size > ~std::size_t{0} / 2 / default_growth) return false;
+  for (const std::size_t bytes : {c.size, c.min_size, c.max_size}) {
+    if (bytes % config.alignment != 0) return false;
+  }
+  if (c.min_size > c.size || c.size > c.max_size) return false;
+  if (c.sizing < TERRACE_LAB_FIXED || c.sizing > TERRACE_LAB_DOUBLING) return false;
+  if (c.sizing != TERRACE_LAB_FIXED && config.young_bytes == 0) return false;
+  return c.sync == TERRACE_LAB_CAS || (c.sync == TERRACE_LAB_RESTARTABLE && level == TERRACE_LAB_CORE);
+}
+
+bool is_valid(const terrace_lab_config& config) noexcept {
+  if (!is_power_of_two(config.alignment) || config.alignment < least_alignment || config.alignment > most_alignment)
+    return false;
+  if (config.source == nullptr) return false;
+  if (config.stop_permille > 1000 || (config.stop_permille != 0 && (config.available == nullptr || config.young_bytes == 0))) {
+    return false;
+  }
+  if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_FLIP) return false;
+  if (config.association != TERRACE_LAB_BY_THREAD && config.levels[TERRACE_LAB_CORE].size == 0) return false;
+  for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
+    if (!is_valid(l, config.levels[l], config)) return false;
+  }
+  return true;
+}
+
+unsigned count_of(int level, const terrace_lab_level_config& c, const topology::Topology& t) noexcept {
+  if (c.size == 0) return 0;
+  switch (level) {
+    case TERRACE_LAB_CORE:
+      return c.sync == TERRACE_LAB_RESTARTABLE ? percpu::slot_count() : max_of(t.cpu_count, os::possible_cpus());
+    case TERRACE_LAB_PROCESSOR: return t.llc_count;
+    case TERRACE_LAB_NODE: return t.node_count;
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+std::size_t Heap::bytes(const terrace_lab_config& config) noexcept {
+  if (!is_valid(config)) return 0;
+  topology::Topology t;
+  topology::read(t);
+  std::size_t buffers = 0;
+  for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
+    const unsigned n = count_of(l, config.levels[l], t);
+    buffers += n == 0 ? 0 : n + buffers_before_first;
+  }
+  return round_up(sizeof(Heap), alignof(Buffer)) + buffers * sizeof(Buffer);
+}
+
+Heap* Heap::make(void* memory, const terrace_lab_config& config) noexcept {
+  if (!is_valid(config)) return nullptr;
+  auto* const heap = new (memory) Heap;
+  heap->open(config, static_cast<std::byte*>(memory) + round_up(sizeof(Heap), alignof(Buffer)));
+  return heap;
+}
+
+void Heap::open(const terrace_lab_config& config, std::byte* memory) noexcept {
+  config_ = config;
+  young_bytes_ = config.young_bytes;
+  by_core_ = config.association == TERRACE_LAB_BY_CORE;
+  allocating_threads_ = 1;
+  topology::read(topology_);
+  cores_ = max_of(topology_.cpu_count, 1U);
+  const percpu::Ladder& ladder = percpu::ladder();
+  has_area_ = percpu::has_sequences(ladder.rung) && !ladder.area_is_ours;
+  area_ = ladder.area;
+  if (has_area_) {
+    const std::ptrdiff_t in_area = ladder.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
+    cpu_id_offset_ = ladder.area.slot - in_area + os::rseq_cpu_id;
+  }
+  auto* next = reinterpret_cast<Buffer*>(memory);
+  for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
+    Level& level = levels_[l];
+    level.config = config.levels[l];
+    if (level.config.size == 0) continue;
+    level.config = completed(level.config, config.alignment);
+    level.bounds = {.least = level.config.min_size, .most = level.config.max_size, .alignment = config.alignment};
+    level.count = count_of(l, level.config, topology_);
+    if (level.count == 0) continue;
+    level.buffers = next + buffers_before_first;
+    next = level.buffers + level.count;
+    for (unsigned i = 0; i < level.count; ++i) set_size(level.buffers[i], level.config.size);
+  }
+}
+
+}  // namespace terrace::lab

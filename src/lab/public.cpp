@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The C interface, include/terrace/lab.h.
+#include "lab/heap.h"
+
+#include <cerrno>
+
+using terrace::lab::Heap;
+using terrace::lab::Thread;
+
+#define TERRACE_LAB_PUBLIC extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+Heap& inside(terrace_lab_heap* heap) { return *reinterpret_cast<Heap*>(heap); }
+const Heap& inside(const terrace_lab_heap* heap) { return *reinterpret_cast<const Heap*>(heap); }
+Thread& inside(terrace_lab_thread* thread) { return *reinterpret_cast<Thread*>(thread); }
+
+bool is_shared(int level) { return level > TERRACE_LAB_THREAD && level < TERRACE_LAB_LEVELS; }
+
+}  // namespace
+
+TERRACE_LAB_PUBLIC size_t terrace_lab_heap_bytes(const terrace_lab_config* config) {
+  const size_t bytes = Heap::bytes(*config);
+  if (bytes == 0) errno = EINVAL;
+  return bytes;
+}
+
+TERRACE_LAB_PUBLIC terrace_lab_heap* terrace_lab_init(void* memory, const terrace_lab_config* config) {
+  Heap* const heap = Heap::make(memory, *config);
+  if (heap == nullptr) errno = EINVAL;
+  return reinterpret_cast<terrace_lab_heap*>(heap);
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_attach(terrace_lab_heap* heap, terrace_lab_thread* thread) {
+  inside(heap).attach(inside(thread));
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_detach(terrace_lab_thread* thread) { inside(thread).heap->detach(inside(thread)); }
+
+TERRACE_LAB_PUBLIC void* terrace_lab_allocate_slow(terrace_lab_thread* thread, size_t size) {
+  return inside(thread).heap->allocate(inside(thread), size);
+}
+
+TERRACE_LAB_PUBLIC void* terrace_lab_allocate_at(terrace_lab_thread* thread, int level, size_t size) {
+  return inside(thread).heap->allocate_at(inside(thread), level, size);
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_retire_all(terrace_lab_heap* heap) { inside(heap).retire_all(); }
+
+TERRACE_LAB_PUBLIC void terrace_lab_collected(terrace_lab_heap* heap, size_t young_bytes) {
+  inside(heap).collected(young_bytes);
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_walk(terrace_lab_heap* heap, terrace_lab_visitor* visit, void* argument) {
+  inside(heap).walk(visit, argument);
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_read_counters(terrace_lab_heap* heap, terrace_lab_counters* out) {
+  inside(heap).read_counters(*out);
+}
+
+TERRACE_LAB_PUBLIC size_t terrace_lab_size(const terrace_lab_heap* heap, const terrace_lab_thread* thread, int level) {
+  return inside(heap).next_size(reinterpret_cast<const Thread*>(thread), level);
+}
+
+TERRACE_LAB_PUBLIC int terrace_lab_associated(const terrace_lab_heap* heap) {
+  return inside(heap).by_core() ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;
+}
+
+TERRACE_LAB_PUBLIC int terrace_lab_read_layout(const terrace_lab_heap* heap, int level, terrace_lab_layout* out) {
+  if (!is_shared(level) || inside(heap).level(level).count == 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  const Heap::Level& l = inside(heap).level(level);
+  *out = {reinterpret_cast<char*>(l.buffers), sizeof(terrace::lab::Buffer), l.count, l.config.sync};
+  return 0;
+}
+
+TERRACE_LAB_PUBLIC unsigned terrace_lab_index(const terrace_lab_heap* heap, int level) {
+  return is_shared(level) ? inside(heap).index_here(level) : 0;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The core's buffer without atomic instructions: [MP-RCS] section 5, on the critical sections of percpu/transaction.h. Objects
+// are taken by a bump sequence. A refill:
+//
+//   begin on slot s, look at its top and end
+//   take a LAB from the sidelined, or from above                     long: the thread may be preempted, the section invalid
+//   if it is invalid: reopen. Still slot s, top and end as they were: the interference was benign, go on
+//                     Otherwise somebody else has worked on the slot: sideline the LAB, begin again
+//   close: conditional store of `refilling` into top                 now the buffer is this thread's alone
+//   end = the LAB's end;  top = its start + n                         plain stores, wherever the thread is by now
+//
+// [MP-RCS] stores limit and size in one word of 64 bits; with addresses of that width one conditional store can not carry both,
+// so it closes the buffer instead, for the time of a few instructions. Who meets a closed buffer asks the level above.
+#include "lab/heap.h"
+#include "percpu/transaction.h"
+
+namespace terrace::lab {
+
+bool Heap::bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept {
+  const arch::Words words{.base = reinterpret_cast<std::byte*>(l.buffers), .stride = sizeof(Buffer)};
+  if (has_area_) [[likely]]
+    return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
+  return percpu::bump(words, bytes, start) == arch::Sequence::done;
+}
+
+Range Heap::take_restartably(int level, Request r) noexcept {
+  Level& l = levels_[level];
+  for (;;) {
+    std::uint64_t start = 0;
+    if (bump(l, r.desired, start)) [[likely]]
+      return {start, start + r.desired};
+    if (r.min < r.desired) {
+      if (const Range tail = take_tail(l, r); !tail.empty()) return tail;
+    }
+    bool again = false;
+    const Range got = refill_restartably(level, r, again);
+    if (!again) return got;
+  }
+}
+
+// What is left, if it is enough: top = end.
+Range Heap::take_tail(Level& l, Request r) noexcept {
+  const int slot = percpu::begin();
+  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) return {};
+  Buffer& b = l.buffers[slot];
+  const std::uint64_t top = b.top.load(std::memory_order_acquire);  // [L2] acquire, pairs with the last store of install()
+  const std::uint64_t end = b.end.load(std::memory_order_relaxed);
+  const bool taken =
+      top != refilling && end - top >= r.min && end - top < r.desired && percpu::store64(&b.top, end) == arch::Sequence::done;
+  percpu::invalidate();
+  return taken ? Range{top, end} : Range{};
+}
+
+// Whether the buffer of `slot` was as it is said to be and is closed now.
+bool Heap::close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) noexcept {
+  Buffer& b = l.buffers[slot];
+  for (bool first = true;; first = false) {
+    if (!first || !percpu::valid()) {
+      b.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: for people
+      const int now = percpu::begin();                   // reopen
+      if (now != static_cast<int>(slot) || b.top.load(std::memory_order_relaxed) != top ||
+          b.end.load(std::memory_order_relaxed) != end) {  // relaxed: the conditional store below looks again, in effect
+        b.invalid.fetch_add(1, std::memory_order_relaxed);
+        return false;
+      }
+    }
+    if (percpu::store64(&b.top, refilling) == arch::Sequence::done) return true;
+  }
+}
+
+void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
+  if (!l.sidelined.put(lab)) {
+    fill(lab);
+    return;
+  }
+  b.sidelined.fetch_add(1, std::memory_order_relaxed);
+  b.sidelined_bytes.fetch_add(lab.size(), std::memory_order_relaxed);
+}
+
+// `again`: the slot is not as it was; the caller begins anew.
+Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
+  Level& l = levels_[level];
+  const int slot = percpu::begin();
+  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) return {};
+  Buffer& b = l.buffers[slot];
+  const Range old{b.top.load(std::memory_order_acquire), b.end.load(std::memory_order_relaxed)};  // [L2]
+  if (old.start == refilling) {
+    percpu::invalidate();
+    b.busy.fetch_add(1, std::memory_order_relaxed);
+    return {};
+  }
+  again = r.desired <= old.size();  // somebody else has refilled it
+  if (again || !worth_refilling(l, r, old.size())) {
+    percpu::invalidate();
+    return {};
+  }
+  Range lab = l.sidelined.take(max_of(r.min, l.bounds.least));
+  if (lab.empty()) {
+    int served_by = 0;
+    lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))}, served_by);
+  }
+  if (lab.empty()) {
+    percpu::invalidate();
+    return {};
+  }
+  if (!close(l, static_cast<unsigned>(slot), old.start, old.end)) {
+    percpu::invalidate();
+    sideline(l, b, lab);
+    again = true;
+    return {};
+  }
+  percpu::invalidate();
+  ++b.counts.transactions;
+  return install(level, b, old, lab, r);
+}
+
+}  // namespace terrace::lab

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What happens while the world is stopped: one thread, everything may be read and written plainly.
+#include "lab/heap.h"
+
+namespace terrace::lab {
+
+// Bytes of tails.
+std::uint64_t Heap::retire_buffers(int level) noexcept {
+  Level& l = levels_[level];
+  std::uint64_t unused = 0;
+  for (unsigned i = 0; i < l.count; ++i) {
+    Buffer& b = l.buffers[i];
+    const Range tail{b.top.load(std::memory_order_relaxed), b.end.load(std::memory_order_relaxed)};
+    b.bytes += tail.start - b.start;
+    b.start = 0;
+    b.counts.retired_bytes += tail.size();
+    unused += tail.size();
+    give_up(b.counts, tail);
+    b.end.store(0, std::memory_order_relaxed);
+    b.top.store(0, std::memory_order_relaxed);
+  }
+  for (unsigned i = 0; i < l.sidelined.count(); ++i) {
+    const Range lab = l.sidelined.at(i);
+    ++l.unused_sidelined;
+    l.unused_sidelined_bytes += lab.size();
+    fill(lab);
+  }
+  l.sidelined.clear();
+  return unused;
+}
+
+void Heap::retire_all() noexcept {
+  const os::LockGuard guard(threads_mutex_);
+  unused_ = 0;
+  for (Thread* t = threads_; t != nullptr; t = t->next) {
+    const std::uint64_t tail = t->end - t->top;
+    t->counts.retired_bytes += tail;
+    if (!by_core_) unused_ += tail;
+    retire(*t);
+  }
+  for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
+    const std::uint64_t unused = retire_buffers(level);
+    if (by_core_ && level == TERRACE_LAB_CORE) unused_ = unused;
+  }
+}
+
+void Heap::resize_buffers(int level, std::uint64_t allocated) noexcept {
+  Level& l = levels_[level];
+  unsigned used = 0;
+  for (unsigned i = 0; i < l.count; ++i) used += l.buffers[i].bytes != 0 ? 1 : 0;
+  for (unsigned i = 0; i < l.count; ++i) {
+    Buffer& b = l.buffers[i];
+    if (l.config.sizing == TERRACE_LAB_GROWING) {
+      b.share.sample(b.bytes, allocated);
+      set_size(b, grown(b.share, young_bytes_, used, level, l.bounds));
+    } else if (l.config.sizing == TERRACE_LAB_DOUBLING) {
+      set_size(b, decayed(size_of(b), l.bounds));
+    }
+    b.bytes = 0;
+  }
+}
+
+void Heap::collected(std::size_t young_bytes) noexcept {
+  const os::LockGuard guard(threads_mutex_);
+  if (young_bytes != 0) young_bytes_ = young_bytes;
+  ++collections_;
+  std::uint64_t allocated = departed_.bytes;
+  unsigned allocating = 0;
+  for (Thread* t = threads_; t != nullptr; t = t->next) {
+    allocated += t->bytes;
+    allocating += t->bytes != 0 ? 1 : 0;
+  }
+  allocating_threads_ = max_of(allocating, 1U);
+
+  const Level& tlab = levels_[TERRACE_LAB_THREAD];
+  for (Thread* t = threads_; t != nullptr; t = t->next) {
+    if (tlab.config.sizing == TERRACE_LAB_GROWING) {
+      t->share.sample(t->bytes, allocated);
+      t->desired = grown(t->share, young_bytes_, allocating_threads_, TERRACE_LAB_THREAD, tlab.bounds);
+    } else if (tlab.config.sizing == TERRACE_LAB_DOUBLING) {
+      t->desired = decayed(t->desired, tlab.bounds);
+    }
+    t->bytes = 0;
+  }
+  departed_.bytes = 0;
+  for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) resize_buffers(level, allocated);
+
+  if (config_.association == TERRACE_LAB_FLIP) {
+    const std::size_t largest = levels_[by_core_ ? TERRACE_LAB_CORE : TERRACE_LAB_THREAD].bounds.most;
+    if (should_flip(by_core_, unused_, largest, cores_, allocating_threads_)) {
+      by_core_ = !by_core_;
+      ++flips_;
+    }
+  }
+  if (by_core_) ++collections_by_core_;
+}
+
+void Heap::walk(terrace_lab_visitor* visit, void* argument) noexcept {
+  const auto show = [&](int level, Range tail) {
+    if (!tail.empty()) visit(argument, level, pointer_to(tail.start), pointer_to(tail.end));
+  };
+  const os::LockGuard guard(threads_mutex_);
+  for (const Thread* t = threads_; t != nullptr; t = t->next) show(TERRACE_LAB_THREAD, {t->top, t->end});
+  for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
+    const Level& l = levels_[level];
+    for (unsigned i = 0; i < l.count; ++i) {
+      show(level, {l.buffers[i].top.load(std::memory_order_relaxed), l.buffers[i].end.load(std::memory_order_relaxed)});
+    }
+    for (unsigned i = 0; i < l.sidelined.count(); ++i) show(level, l.sidelined.at(i));
+  }
+}
+
+}  // namespace terrace::lab

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The thread level: the TLAB, when it is refilled and when it is kept, and objects that do not come from it.
+#include "lab/heap.h"
+
+namespace terrace::lab {
+
+namespace {
+constexpr std::size_t waste_fraction = 64;   // HotSpot's TLABRefillWasteFraction: a larger tail is kept,
+constexpr std::size_t waste_increment = 32;  // but by this much less insistently each time
+}  // namespace
+
+void Heap::attach(Thread& thread) noexcept {
+  thread = Thread{};
+  thread.heap = this;
+  const Level& l = levels_[TERRACE_LAB_THREAD];
+  const os::LockGuard guard(threads_mutex_);
+  thread.desired = l.config.size;
+  thread.waste_limit = thread.desired / waste_fraction;
+  thread.next = threads_;
+  if (threads_ != nullptr) threads_->previous = &thread;
+  threads_ = &thread;
+}
+
+void Heap::detach(Thread& thread) noexcept {
+  const os::LockGuard guard(threads_mutex_);
+  retire(thread);
+  (thread.previous != nullptr ? thread.previous->next : threads_) = thread.next;
+  if (thread.next != nullptr) thread.next->previous = thread.previous;
+  departed_.direct += thread.direct;
+  departed_.direct_bytes += thread.direct_bytes;
+  departed_.bytes += thread.bytes;
+  add(departed_.counts, thread.counts);
+  thread.heap = nullptr;
+}
+
+// The TLAB is given up: by its thread, or at a safepoint.
+void Heap::retire(Thread& thread) noexcept {
+  thread.bytes += thread.top - thread.start;
+  give_up(thread.counts, {thread.top, thread.end});
+  thread.top = thread.end = thread.start = 0;
+}
+
+void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
+  int served_by = 0;
+  const Range got = take(level, {size, size}, served_by);
+  if (got.empty()) return nullptr;
+  thread.bytes += size;
+  if (served_by == TERRACE_LAB_LEVELS) {
+    ++thread.direct;
+    thread.direct_bytes += size;
+  }
+  return pointer_to(got.start);
+}
+
+bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
+  const Level& l = levels_[TERRACE_LAB_THREAD];
+  int served_by = 0;
+  const Range lab = take(TERRACE_LAB_CORE, {max_of(size, l.bounds.least), max_of(size, thread.desired)}, served_by);
+  if (lab.empty()) return false;
+  ++thread.counts.labs;
+  thread.counts.lab_bytes += lab.size();
+  if (lab.size() < thread.desired) ++thread.counts.short_labs;
+  if (lab.start == thread.end) {
+    thread.end = lab.end;  // neighbours: nothing is lost
+  } else {
+    retire(thread);
+    thread.top = thread.start = lab.start;
+    thread.end = lab.end;
+  }
+  thread.waste_limit = thread.desired / waste_fraction;
+  if (l.config.sizing == TERRACE_LAB_DOUBLING) {
+    thread.desired = doubled(thread.desired, young_bytes_, allocating_threads_, l.bounds);
+  }
+  return true;
+}
+
+void* Heap::allocate(Thread& thread, std::size_t size) noexcept {
+  if (by_core_ || !exists(TERRACE_LAB_THREAD)) return allocate_at(thread, TERRACE_LAB_CORE, size);
+  const std::size_t tail = thread.end - thread.top;
+  if (size <= tail) {
+    thread.top += size;
+    return pointer_to(thread.top - size);
+  }
+  if (tail > thread.waste_limit) {
+    thread.waste_limit += waste_increment;
+  } else if (size <= thread.desired && !near_the_end() && refill_thread(thread, size)) {
+    thread.top += size;
+    return pointer_to(thread.top - size);
+  }
+  return allocate_at(thread, TERRACE_LAB_CORE, size);
+}
+
+}  // namespace terrace::lab
