@@ -179,6 +179,12 @@ static inline void* terrace_lab_allocate(struct terrace_lab_thread* thread, size
 void* terrace_lab_allocate_at(struct terrace_lab_thread* thread, int level, size_t size);
 
 /**
+ * terrace_lab_allocate_core - as terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, size), without detours. What is allocated
+ * while the association is by core ends here.
+ */
+void* terrace_lab_allocate_core(struct terrace_lab_thread* thread, size_t size);
+
+/**
  * terrace_lab_retire_all - gives up all buffers of all levels, and fills their tails and what was sidelined.
  * Requires a safepoint: no other thread is in an allocation function, and those that are stopped in compiled code load `top`
  * and `end` anew.
@@ -219,8 +225,8 @@ int terrace_lab_read_layout(const struct terrace_lab_heap* heap, int level, stru
 /** terrace_lab_index - the buffer of @level that belongs to where the caller runs at this moment. */
 unsigned terrace_lab_index(const struct terrace_lab_heap* heap, int level);
 
-/* The value of `top` while a buffer is being refilled, PLAB_REFILL_IN_PROGRESS of [HAB]: adding any size to it overflows. */
-#define TERRACE_LAB_REFILLING UINT64_MAX
+/* The value of `top` while a buffer is being refilled, PLAB_REFILL_IN_PROGRESS of [HAB]: with any size added it is above `end`. */
+#define TERRACE_LAB_REFILLING (UINT64_C(1) << 63)
 
 #ifdef __cplusplus
 }

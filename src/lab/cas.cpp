@@ -47,6 +47,21 @@ Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) n
   return install(level, b, old, lab, r);
 }
 
+// An object from the core's buffer, if it is there and has room; otherwise as everything else.
+void* Heap::allocate_core_long(Thread& thread, std::size_t size) noexcept {
+  Level& l = levels_[TERRACE_LAB_CORE];
+  if (l.count != 0 && !l.restartable()) {
+    const unsigned own = index_here(TERRACE_LAB_CORE);
+    std::uint64_t seen = 0;
+    if (const Range got = take_from(l.buffers[own], {size, size}, seen); !got.empty()) [[likely]] {
+      if (index_here(TERRACE_LAB_CORE) != own) l.buffers[own].foreign.fetch_add(1, std::memory_order_relaxed);  // for people
+      thread.active = 1;
+      return pointer_to(got.start);
+    }
+  }
+  return allocate_at(thread, TERRACE_LAB_CORE, size);
+}
+
 // The own buffer, refilled if need be, then what the others have.
 Range Heap::take_by_cas(int level, Request r) noexcept {
   Level& l = levels_[level];

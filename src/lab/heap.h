@@ -56,6 +56,8 @@ struct alignas(no_false_sharing) Buffer {
   // Events that somebody else may cause.
   std::atomic<std::uint64_t> foreign, busy, neighbours, failed, invalid, sidelined, sidelined_bytes;
 };
+inline constexpr int buffer_shift = std::countr_zero(sizeof(Buffer));
+static_assert(sizeof(Buffer) == std::size_t{1} << buffer_shift);
 static_assert(offsetof(Buffer, top) == 0 && offsetof(Buffer, end) == 8);
 
 class Heap;
@@ -67,6 +69,10 @@ inline void set_size(Buffer& b, std::size_t bytes) noexcept { b.desired.store(by
 /// What terrace_lab_thread is inside.
 struct Thread {
   std::uint64_t top, end;
+  // What an allocation from the core's buffer reads; null: it takes the long way.
+  std::byte* core_buffers;
+  arch::Area area;
+  std::uint64_t active;  // allocated from the core's buffer since the last collection
   std::uint64_t start;
   Heap* heap;
   Thread *next, *previous;
@@ -116,6 +122,18 @@ class Heap {
   void detach(Thread& thread) noexcept;
 
   void* allocate(Thread& thread, std::size_t size) noexcept;
+  /// An object from the core's buffer; by a critical section, one call deep.
+  static void* allocate_core(Thread& thread, std::size_t size) noexcept {
+    std::uint64_t start = 0;
+    if (thread.core_buffers != nullptr) [[likely]] {
+      if (arch::bump_below_2_63<buffer_shift>(thread.area, thread.core_buffers, size, start) == arch::Sequence::done)
+          [[likely]] {
+        thread.active = 1;
+        return pointer_to(start);
+      }
+    }
+    return thread.heap->allocate_core_long(thread, size);
+  }
   /// An object, from `level` or the next that can.
   void* allocate_at(Thread& thread, int level, std::size_t size) noexcept;
 
@@ -136,6 +154,7 @@ class Heap {
   Range take(int level, Request r, int& served_by) noexcept;
   Range take_from_source(Request r) noexcept;
   // A level's buffers, by compare-and-swap: cas.cpp
+  void* allocate_core_long(Thread& thread, std::size_t size) noexcept;
   Range take_by_cas(int level, Request r) noexcept;
   Range take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept;
   Range refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept;

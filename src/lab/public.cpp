@@ -45,6 +45,10 @@ TERRACE_LAB_PUBLIC void* terrace_lab_allocate_at(terrace_lab_thread* thread, int
   return inside(thread).heap->allocate_at(inside(thread), level, size);
 }
 
+TERRACE_LAB_PUBLIC void* terrace_lab_allocate_core(terrace_lab_thread* thread, size_t size) {
+  return Heap::allocate_core(inside(thread), size);
+}
+
 TERRACE_LAB_PUBLIC void terrace_lab_retire_all(terrace_lab_heap* heap) { inside(heap).retire_all(); }
 
 TERRACE_LAB_PUBLIC void terrace_lab_collected(terrace_lab_heap* heap, size_t young_bytes) {

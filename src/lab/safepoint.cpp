@@ -47,7 +47,12 @@ void Heap::retire_all() noexcept {
 void Heap::resize_buffers(int level, std::uint64_t allocated) noexcept {
   Level& l = levels_[level];
   unsigned used = 0;
-  for (unsigned i = 0; i < l.count; ++i) used += l.buffers[i].bytes != 0 ? 1 : 0;
+  std::uint64_t through = 0;
+  for (unsigned i = 0; i < l.count; ++i) {
+    used += l.buffers[i].bytes != 0 ? 1 : 0;
+    through += l.buffers[i].bytes;
+  }
+  allocated = max_of(allocated, through);  // objects that come from the core's buffers are not counted by the threads
   for (unsigned i = 0; i < l.count; ++i) {
     Buffer& b = l.buffers[i];
     if (l.config.sizing == TERRACE_LAB_GROWING) {
@@ -68,19 +73,19 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   unsigned allocating = 0;
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     allocated += t->bytes;
-    allocating += t->bytes != 0 ? 1 : 0;
+    allocating += t->bytes != 0 || t->active != 0 ? 1 : 0;
   }
   allocating_threads_ = max_of(allocating, 1U);
 
   const Level& tlab = levels_[TERRACE_LAB_THREAD];
   for (Thread* t = threads_; t != nullptr; t = t->next) {
-    if (tlab.config.sizing == TERRACE_LAB_GROWING) {
+    if (tlab.config.sizing == TERRACE_LAB_GROWING && !by_core_) {
       t->share.sample(t->bytes, allocated);
       t->desired = grown(t->share, young_bytes_, allocating_threads_, TERRACE_LAB_THREAD, tlab.bounds);
     } else if (tlab.config.sizing == TERRACE_LAB_DOUBLING) {
       t->desired = decayed(t->desired, tlab.bounds);
     }
-    t->bytes = 0;
+    t->bytes = t->active = 0;
   }
   departed_.bytes = 0;
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) resize_buffers(level, allocated);

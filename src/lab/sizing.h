@@ -26,7 +26,9 @@ class Share {
     known_ = true;
   }
   constexpr bool known() const noexcept { return known_; }
-  constexpr std::uint64_t of(std::uint64_t bytes) const noexcept { return (bytes >> 16) * value_ + ((bytes & 0xffff) * value_ >> 16); }
+  constexpr std::uint64_t of(std::uint64_t bytes) const noexcept {
+    return (bytes >> 16) * value_ + ((bytes & 0xffff) * value_ >> 16);
+  }
 
  private:
   static constexpr std::uint64_t one = std::uint64_t{1} << 16;

@@ -12,6 +12,10 @@ constexpr std::size_t waste_increment = 32;  // but by this much less insistentl
 void Heap::attach(Thread& thread) noexcept {
   thread = Thread{};
   thread.heap = this;
+  if (has_area_ && levels_[TERRACE_LAB_CORE].restartable()) {
+    thread.area = area_;
+    thread.core_buffers = reinterpret_cast<std::byte*>(levels_[TERRACE_LAB_CORE].buffers);
+  }
   const Level& l = levels_[TERRACE_LAB_THREAD];
   const os::LockGuard guard(threads_mutex_);
   thread.desired = l.config.size;
@@ -75,7 +79,7 @@ bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
 }
 
 void* Heap::allocate(Thread& thread, std::size_t size) noexcept {
-  if (by_core_ || !exists(TERRACE_LAB_THREAD)) return allocate_at(thread, TERRACE_LAB_CORE, size);
+  if (by_core_ || !exists(TERRACE_LAB_THREAD)) return allocate_core(thread, size);
   const std::size_t tail = thread.end - thread.top;
   if (size <= tail) {
     thread.top += size;

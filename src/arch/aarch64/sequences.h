@@ -245,7 +245,7 @@ inline Sequence bump(const Area& area, Words words, std::size_t bytes, std::uint
   std::uint64_t top, next, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               "ldr %[top], [%[slot]]\n\t"
+               "ldar %[top], [%[slot]]\n\t"  // the limit is not read before: who has closed the words may have opened them elsewhere
                "adds %[next], %[top], %[bytes]\n\t"
                "b.cs %l[no_room]\n\t"
                "ldr %[scratch], [%[slot], #8]\n\t"
@@ -257,6 +257,33 @@ inline Sequence bump(const Area& area, Words words, std::size_t bytes, std::uint
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
                  [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(words.base),
                  [stride] "r"(words.stride), [bytes] "r"(bytes)
+               : "cc", "memory", "x16", "x17"
+               : no_room);
+  TERRACE_SEQ_AFTER;
+  start = top;
+  return Sequence::done;
+no_room:
+  TERRACE_SEQ_AFTER;
+  return Sequence::full;
+}
+
+/// [sequence 5] in slots of 1 << shift bytes whose limits are below 2^63, as are `bytes`: so a sum needs no look at the carry,
+/// and a top of 2^63 has room for nothing.
+template <int shift>
+TERRACE_INLINE Sequence bump_below_2_63(const Area& area, std::byte* const& base, std::size_t bytes, std::uint64_t& start) noexcept {
+  std::uint64_t top, next, slot, scratch;
+  const std::uintptr_t tp = thread_pointer();
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "ldar %[top], [%[slot]]\n\t"
+               "add %[next], %[top], %[bytes]\n\t"
+               "ldr %[scratch], [%[slot], #8]\n\t"
+               "cmp %[next], %[scratch]\n\t"
+               "b.hi %l[no_room]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED("")
+                   TERRACE_MUTANT_COMMIT("next", "slot", "#0")
+               TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               : [top] "=&r"(top), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [shift] "i"(shift), [bytes] "r"(bytes)
                : "cc", "memory", "x16", "x17"
                : no_room);
   TERRACE_SEQ_AFTER;
