@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""cmake --install into an empty prefix; a C and a C++ program are built and run against each way of finding the library.
+"""cmake --install into an empty prefix; a C and a C++ program are built and run against each way of finding the libraries.
 
 install.py --build DIR [--cmake CMAKE] [--update]      --update rewrites the list of exported symbols, symbols.txt
 """
@@ -70,6 +70,76 @@ int main() {
 }
 """
 
+# A space of 64 KiB, handed out once. C11 and C++.
+LAB_PROGRAM = r"""
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <terrace/lab.h>
+
+enum { alignment = 16, young = 65536 };
+#ifdef __cplusplus
+alignas(128)
+#else
+_Alignas(128)
+#endif
+static char memory[1 << 22]; /* of the engine: a buffer per possible cpu */
+static char space[young + alignment];
+static char* top;
+static char* end;
+static size_t filled;
+
+static void* source(void* self, size_t min, size_t desired, size_t* actual) {
+  const size_t room = (size_t)(end - top);
+  char* const start = top;
+  (void)self;
+  if (room < min) return NULL;
+  *actual = desired < room ? desired : room;
+  top += *actual;
+  return start;
+}
+static void fill(void* self, void* from, void* to) {
+  (void)self;
+  filled += (size_t)((char*)to - (char*)from);
+}
+
+int main(void) {
+  struct terrace_lab_config config;
+  struct terrace_lab_heap* heap;
+  struct terrace_lab_thread thread;
+  struct terrace_lab_counters counters;
+  size_t objects = 0;
+  const void* p;
+  memset(&config, 0, sizeof config);
+  config.alignment = alignment;
+  config.young_bytes = young;
+  config.source = source;
+  config.fill = fill;
+  config.levels[TERRACE_LAB_THREAD].size = 1024;
+  config.levels[TERRACE_LAB_CORE].size = 8192;
+  config.levels[TERRACE_LAB_CORE].sync = TERRACE_LAB_RESTARTABLE;
+  if (terrace_lab_heap_bytes(&config) == 0 || terrace_lab_heap_bytes(&config) > sizeof memory) return 1;
+  top = space + (alignment - (uintptr_t)space % alignment) % alignment;
+  end = top + young;
+  heap = terrace_lab_init(memory, &config);
+  if (heap == NULL) return 2;
+  terrace_lab_attach(heap, &thread);
+  while ((p = terrace_lab_allocate(&thread, 48)) != NULL) {
+    if ((uintptr_t)p % alignment != 0) return 3;
+    ++objects;
+  }
+  terrace_lab_retire_all(heap);
+  if (objects * 48 + filled != young) return 4;
+  terrace_lab_collected(heap, 0);
+  terrace_lab_read_counters(heap, &counters);
+  if (counters.collections != 1 || counters.level[TERRACE_LAB_CORE].labs == 0) return 5;
+  terrace_lab_detach(&thread);
+  puts("every byte is an object or filled");
+  return 0;
+}
+"""
+
 CMAKE_PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES C CXX)
@@ -80,7 +150,25 @@ foreach(target terrace static)
   target_link_libraries(c_${target} PRIVATE terrace::${target})
   target_link_libraries(cxx_${target} PRIVATE terrace::${target})
 endforeach()
+add_executable(c_lab lab.c)
+add_executable(cxx_lab lab.cpp)
+target_link_libraries(c_lab PRIVATE terrace::lab)
+target_link_libraries(cxx_lab PRIVATE terrace::lab)
 """
+
+
+# Without C++.
+CMAKE_LAB_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(runtime LANGUAGES C)
+find_package(terrace 0.1 REQUIRED)
+add_executable(c_lab lab.c)
+target_link_libraries(c_lab PRIVATE terrace::lab)
+"""
+
+STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
+# What a library beside malloc must not define: its names, and the operators of C++.
+OF_MALLOC = re.compile(r"malloc.*|.*_memalign|memalign|calloc|realloc.*|free|cfree|aligned_alloc|p?valloc|_Zn[wa].*|_Zd[la].*")
 
 
 def run(*command: object, **more: object) -> str:
@@ -90,9 +178,13 @@ def run(*command: object, **more: object) -> str:
     return str(done.stdout)
 
 
+def needed_by(program: pathlib.Path) -> set[str]:
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-dW", program)))
+
+
 def check_object(library: pathlib.Path, update: bool) -> None:
     dynamic = run("readelf", "-dW", library)
-    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    needed = needed_by(library)
     assert needed <= {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, f"depends on {needed}"
     assert "[libterrace.so.0]" in dynamic, "SONAME"
     lines = run("nm", "-D", "--defined-only", library).splitlines()
@@ -101,6 +193,45 @@ def check_object(library: pathlib.Path, update: bool) -> None:
     if update:
         expected.write_text("\n".join(symbols) + "\n")
     assert symbols == expected.read_text().split(), f"exported symbols changed: {set(symbols) ^ set(expected.read_text().split())}"
+
+
+def declared_in(header: pathlib.Path) -> set[str]:
+    """Functions that a C header declares and does not define."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.DOTALL)
+    inline = set(re.findall(r"static inline [^;{(]*?(\w+)\(", text))
+    return set(re.findall(r"^(?!typedef|static)[^\n;{(]*?\b(\w+)\([^;{]*\);", text, flags=re.MULTILINE)) - inline
+
+
+def check_lab_archive(archive: pathlib.Path, header: pathlib.Path) -> None:
+    lines = [line.split() for line in run("nm", "-g", "--defined-only", archive).splitlines()]
+    malloc = sorted(line[2] for line in lines if len(line) == 3 and OF_MALLOC.fullmatch(line[2]))
+    assert not malloc, f"names of malloc: {malloc}"
+    rows = [line.split() for line in run("readelf", "-sW", archive).splitlines()]
+    visible = {r[7] for r in rows if len(r) == 8 and r[4] in ("GLOBAL", "WEAK", "UNIQUE") and r[5] == "DEFAULT" and r[6] != "UND"}
+    assert visible, "no symbols"
+    assert visible == declared_in(header), f"visible or declared, not both: {visible ^ declared_in(header)}"
+
+
+def check_lab(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
+    (work / "lab.c").write_text(LAB_PROGRAM)
+    (work / "lab.cpp").write_text(LAB_PROGRAM)
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "terrace-lab", env=environment).split()
+    for compiler, standard, source in (("cc", "c11", "lab.c"), ("c++", "c++17", "lab.cpp"), ("c++", "c++20", "lab.cpp")):
+        run(compiler, f"-std={standard}", "-O1", *STRICT, source, "-o", "lab", *flags, cwd=work)
+        run(work / "lab")
+        needed = needed_by(work / "lab")
+        assert "libterrace.so.0" not in needed, needed
+        assert compiler != "cc" or not any(name.startswith(("libstdc++", "libgcc_s")) for name in needed), needed
+    print("pkg-config, terrace-lab: C11, C++17, C++20")
+    project = work / "runtime"
+    project.mkdir()
+    (project / "lab.c").write_text(LAB_PROGRAM)
+    (project / "CMakeLists.txt").write_text(CMAKE_LAB_PROJECT)
+    run(cmake, "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run(cmake, "--build", project / "build")
+    run(project / "build" / "c_lab")
+    print("CMake: the LAB engine in a project without C++")
 
 
 def check_pkg_config(prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
@@ -122,9 +253,11 @@ def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
     (work / "CMakeLists.txt").write_text(CMAKE_PROJECT)
     run(cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", work / "build")
-    for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static"):
+    for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static", "c_lab", "cxx_lab"):
         run(work / "build" / name)
-    print("CMake: shared and static, C and C++")
+    needed = needed_by(work / "build" / "c_lab")
+    assert not any(name.startswith(("libstdc++", "libgcc_s", "libterrace")) for name in needed), needed
+    print("CMake: shared and static and the LAB engine, C and C++")
 
 
 def main() -> int:
@@ -141,12 +274,14 @@ def main() -> int:
         work.mkdir()
         run(arguments.cmake, "--install", arguments.build, "--prefix", prefix)
         (library,) = prefix.rglob("libterrace.so")
-        for part in ("include/terrace/malloc.h", "include/terrace/cs.h", "include/terrace/stats.h", "include/terrace/version.h"):
-            assert (prefix / part).is_file(), part
+        for header in ("malloc.h", "cs.h", "lab.h", "stats.h", "version.h"):
+            assert (prefix / "include/terrace" / header).is_file(), header
         check_object(library, arguments.update)
+        check_lab_archive(library.parent / "libterrace_lab.a", prefix / "include/terrace/lab.h")
         (work / "program.c").write_text(C_PROGRAM)
         (work / "program.cpp").write_text(CXX_PROGRAM)
         check_pkg_config(prefix, library.parent, work)
+        check_lab(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)
     return 0
 
