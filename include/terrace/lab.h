@@ -9,20 +9,23 @@
  *   [HAB]    C. Kirsch, H. Payer, H. Roeck: Hierarchical PLABs, CLABs, TLABs in Hotspot
  *   [MP-RCS] A. Garthwaite, D. Dice, D. White: Supporting Per-Processor Local-Allocation Buffers Using Lightweight User-Level
  *            Preemption Notification, VEE 2005. What is called a per-processor LAB there is the core level here.
+ * How to embed it is told in docs/guide/lab.md, how it works in docs/theory/85-lab.md.
  *
- * Memory is only handed out, never freed: the collector takes the whole space back. So between two collections the runtime
- * calls the allocation functions from any thread; for a collection it stops its threads and calls, in this order,
+ * Memory is only handed out, never freed: the collector takes it back. Between two collections the runtime calls the allocation
+ * functions from any attached thread. For a collection it stops its threads (a safepoint) and calls, in this order,
  *
- *     terrace_lab_retire_all()      every buffer is given up, its tail filled: the space can be walked from its start to its
- * top (the collection itself) terrace_lab_collected()       the space is empty again: sizes are adapted, the association may
- * flip
+ *     terrace_lab_retire_all()   every buffer is given up and its tail filled: what the source has handed out can be walked
+ *     the collection itself
+ *     terrace_lab_collected()    the source has memory again; sizes are adapted, the association may flip
  *
- * The engine allocates nothing: the runtime brings the memory for its state, too. No libc but pthread-free system calls at
- * terrace_lab_init(); usable from code that a compiler emits, see terrace_lab_read_layout().
+ * The engine allocates nothing: the runtime brings the memory for its state, too. It needs libc and nothing of C++, calls
+ * neither malloc nor pthread, and starts no thread. The first use in a process decides by which means threads work on the
+ * buffers of cores (TERRACE_RUNG is read then; docs/guide/options.md).
  *
- * Common to all functions: errno is not touched unless said. Signals: not safe, except that a handler may interrupt any of
- * them. fork: the child may use a heap if no other thread of the parent was inside; a runtime that forks does so at a
- * safepoint. Since 0.2.
+ * Common to all functions. Sizes are bytes. Arguments are not checked unless said. errno is touched only where said. Signals: a
+ * handler may interrupt any of them, and must not call any for the same heap or thread. fork: the child may use a heap if no
+ * other thread of the parent was in one of these functions, which at a safepoint is so. vfork: not usable in the child. No
+ * function blocks but on its own short locks and on what the runtime's functions do. Since 0.1.
  */
 #ifndef TERRACE_LAB_H
 #define TERRACE_LAB_H
@@ -35,8 +38,8 @@ extern "C" {
 #endif
 
 enum terrace_lab_level {
-  TERRACE_LAB_THREAD = 0,
-  TERRACE_LAB_CORE = 1,
+  TERRACE_LAB_THREAD = 0, /* or whatever is attached */
+  TERRACE_LAB_CORE = 1,   /* by compare-and-swap a core, with all its hardware threads; by critical sections a slot of cs.h */
   TERRACE_LAB_PROCESSOR = 2, /* a last-level cache */
   TERRACE_LAB_NODE = 3,
   TERRACE_LAB_LEVELS = 4
@@ -45,86 +48,102 @@ enum terrace_lab_level {
 /* How threads share a buffer of the levels above the thread. */
 enum terrace_lab_sync {
   TERRACE_LAB_CAS = 0,        /* [HAB] Listings 1 and 2: the buffer of the cpu that the thread was on, by compare-and-swap */
-  TERRACE_LAB_RESTARTABLE = 1 /* [MP-RCS]: critical sections, no atomic instruction. Core level only */
+  TERRACE_LAB_RESTARTABLE = 1 /* [MP-RCS]: critical sections, no atomic instruction. Core level only; EINVAL elsewhere */
 };
 
 enum terrace_lab_sizing {
   TERRACE_LAB_FIXED = 0,   /* always `size` */
-  TERRACE_LAB_GROWING = 1, /* HotSpot's: the share of the space that was allocated through the buffer, in 50 refills */
+  TERRACE_LAB_GROWING = 1, /* HotSpot's: so that the bytes that came through the buffer, as an average over collections, would
+                              take 50 refills of a TLAB, 16, 8, 4 of the levels above. `size` until the first collection */
   TERRACE_LAB_DOUBLING = 2 /* [MP-RCS] default: twice as large at each refill, half as large at each collection, and never more
-                              than a fair share of the space */
+                              than 1/4 of an even share of the space */
 };
 
 struct terrace_lab_level_config {
-  size_t size;     /* bytes of a buffer, at first; 0: there is no such level */
-  size_t min_size; /* the least that is taken from the level above in place of a buffer; 0: 1/8 of size */
-  size_t max_size; /* policies stay below; 0: 64 times size. Not used with TERRACE_LAB_FIXED */
-  int sync;        /* enum terrace_lab_sync; not used on the thread level */
+  size_t size;     /* of a buffer, at first; 0: there is no such level, and the other members are not looked at */
+  size_t min_size; /* the least that is taken from the level above in place of a buffer, and the least that a policy comes to;
+                      0: 1/8 of size */
+  size_t max_size; /* the most that a policy comes to; larger requests go past the level; 0: 64 times size. Not used with
+                      TERRACE_LAB_FIXED, where it is size */
+  int sync;        /* enum terrace_lab_sync */
   int sizing;      /* enum terrace_lab_sizing */
 };
 
-/* Whom the first buffer of an allocation belongs to. [MP-RCS] 5.2 */
+/* Where objects are taken from first. [MP-RCS] 5.2 */
 enum terrace_lab_association {
-  TERRACE_LAB_BY_THREAD = 0, /* objects come from the thread's buffer */
-  TERRACE_LAB_BY_CORE = 1,   /* objects come from the core's buffer, the thread level stays empty */
-  TERRACE_LAB_FLIP = 2       /* the one or the other, decided at each collection; begins by thread */
+  TERRACE_LAB_BY_THREAD = 0, /* from the thread's buffer */
+  TERRACE_LAB_BY_CORE = 1,   /* from the core's buffer; the thread level stays empty */
+  TERRACE_LAB_FLIP = 2 /* begins by thread. A collection that finds more unused in the TLABs than cores times their max_size
+                          changes to by core; one that finds more unused in the cores' buffers than allocating threads times
+                          their max_size changes back. So max_size should be what a buffer may really come to */
 };
 
 struct terrace_lab_config {
   struct terrace_lab_level_config levels[TERRACE_LAB_LEVELS];
   int association;
-  size_t alignment;       /* of every object and buffer, a power of two from 8 to 4096 */
-  size_t young_bytes;     /* size of the space: policies need it. 0: not known; then only TERRACE_LAB_FIXED is possible */
-  unsigned stop_permille; /* when less than this part of the space is left, no buffers are handed out any more, objects only.
-                             0: never. Needs `available` */
+  size_t alignment;   /* of every object, buffer and tail, a power of two from 8 to 4096. fill() gets ranges as short as this */
+  size_t young_bytes; /* of the space, for policies and stop_permille. 0: not known; then only TERRACE_LAB_FIXED, without
+                         stop_permille */
+  unsigned stop_permille; /* when less than this part of the space is left, no buffer is refilled any more: objects come from
+                             what buffers have, then from the source. 0: never; else needs `available` and young_bytes */
 
-  void* self; /* given to the functions below */
-  /* At least `min` bytes of the space, `desired` if there are as many; *actual says how many. All are multiples of `alignment`.
-     NULL: the space is exhausted. Called by several threads at once. */
+  /*
+   * The runtime's functions. They are called by several threads at once, by any thread that allocates. They must not call
+   * functions of this file, must not wait for a safepoint, and must not unwind through the engine.
+   */
+  void* self; /* their first argument */
+  /* At least `min` bytes of the space, `desired` if there are as many; *actual says how many. Start and *actual are multiples
+     of `alignment`; addresses are below 2^63. NULL: the space is exhausted. A range that begins where the buffer it is for ends
+     is joined to it, so an object may lie across two ranges that were handed out one after the other. No address is handed out
+     twice without a safepoint in between. Must be given. */
   void* (*source)(void* self, size_t min, size_t desired, size_t* actual);
-  /* Bytes that source() can still hand out, about. May be NULL. */
+  /* Bytes that source() can still hand out, about. NULL if stop_permille is 0. */
   size_t (*available)(void* self);
-  /* Makes [start, end) walkable: a dead object. Called by several threads at once, for ranges that nobody else knows. May be
-     NULL. */
+  /* Makes [start, end), of at least `alignment` bytes and in no use, walkable: a dead object. NULL: tails are left as they
+     are. */
   void (*fill)(void* self, void* start, void* end);
 };
 
 struct terrace_lab_heap; /* in memory that the runtime brings */
 
-/* What happened on one level, since terrace_lab_init(). "LABs" are buffers of that level; on the core level and above "objects"
-   are all requests, those of the level below included. */
+/*
+ * What happened on one level since terrace_lab_init(). A LAB is a buffer of that level. All numbers only grow. The names are
+ * those of [MP-RCS] table 2 and [HAB] tables I and II.
+ */
 struct terrace_lab_counts {
-  uint64_t labs;         /* buffers taken from above */
-  uint64_t lab_bytes;    /* in them */
-  uint64_t short_labs;   /* of these, smaller than wanted: the last of a buffer or of the space */
-  uint64_t foreign;      /* requests served by the buffer of a core, processor or node that the thread was not on afterwards */
-  uint64_t busy;         /* buffers found while somebody refilled them */
-  uint64_t neighbours;   /* requests served by another's buffer since one's own was busy or could not be refilled */
-  uint64_t transactions; /* refills: transactions that installed a buffer, */
-  uint64_t failed;       /* that were interrupted, */
-  uint64_t invalid;      /* and that could not be reopened */
-  uint64_t sidelined;    /* buffers put aside by these */
-  uint64_t sidelined_bytes;
-  uint64_t unused_sidelined; /* of these, put aside until a collection */
-  uint64_t unused_sidelined_bytes;
-  uint64_t partial;       /* buffers given up with a tail, */
-  uint64_t wasted_bytes;  /* the sum of tails, */
-  uint64_t retired_bytes; /* and of these at collections */
+  uint64_t labs;                   /* taken from above */
+  uint64_t lab_bytes;              /* in them */
+  uint64_t short_labs;             /* of these, smaller than wanted: the last of a buffer or of the space */
+  uint64_t foreign;                /* requests served by the buffer of a core, processor or node that the thread was not on
+                                      afterwards; by compare-and-swap only */
+  uint64_t busy;                   /* buffers that were met while somebody refilled them */
+  uint64_t neighbours;             /* requests served by another's buffer, as one's own was busy or could not be refilled */
+  uint64_t transactions;           /* refills that installed a LAB, of all levels but the thread's */
+  uint64_t failed;                 /* critical sections that were interrupted during a refill, */
+  uint64_t invalid;                /* of these, not reopened: the buffer had changed, or the thread had moved */
+  uint64_t sidelined;              /* LABs put aside by these, for the next refill */
+  uint64_t sidelined_bytes;        /* in them */
+  uint64_t unused_sidelined;       /* of these, still there at a collection */
+  uint64_t unused_sidelined_bytes; /* in them; not part of wasted_bytes */
+  uint64_t partial;                /* LABs given up with a tail, */
+  uint64_t wasted_bytes;           /* the sum of these tails, */
+  uint64_t retired_bytes;          /* and the part of it that was given up at collections */
 };
 
 struct terrace_lab_counters {
   struct terrace_lab_counts level[TERRACE_LAB_LEVELS];
-  uint64_t direct; /* requests that went past all levels, to the source */
-  uint64_t direct_bytes;
-  uint64_t collections;
-  uint64_t flips;
-  uint64_t by_core; /* collections after which objects came from the core's buffer */
+  uint64_t direct;       /* objects that came from the source itself */
+  uint64_t direct_bytes; /* in them */
+  uint64_t collections;  /* calls of terrace_lab_collected() */
+  uint64_t flips;        /* of these, changed the association */
+  uint64_t by_core;      /* of these, left it by core */
 };
 
 /**
- * One allocating thread, or whatever the runtime schedules in its place (a fibre): the engine does not look at the operating
- * system's thread. The runtime embeds it where its compiled code finds it; the engine writes it only in calls that name it, and
- * at safepoints. `top` and `end` are at offsets 0 and 8 for ever.
+ * struct terrace_lab_thread - one allocating thread, or whatever the runtime schedules in its place (a fibre): the engine does
+ * not look at the operating system's thread. The runtime embeds it, aligned to 8, where its compiled code finds it, and neither
+ * moves nor copies it while it is attached. The engine writes it in calls that name it, and at safepoints. `top` and `end` are
+ * at offsets 0 and 8 for ever; compiled code of the thread may advance `top` as terrace_lab_allocate() does.
  */
 struct terrace_lab_thread {
   char* top; /* next free byte of the TLAB; both NULL when there is none */
@@ -133,35 +152,53 @@ struct terrace_lab_thread {
 };
 
 /**
- * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs.
- * 0 and errno EINVAL when the configuration is none: a size that is no multiple of the alignment, minimum > size > maximum, a
- * policy without young_bytes, restartable synchronisation above or below the core, association by core without a core level.
- * Threads: safe.
+ * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs: some 20 KiB, and 256 bytes per buffer of a core or slot,
+ * last-level cache or node.
+ * Returns 0 and errno EINVAL when the configuration is none: no source; an alignment that is no power of two from 8 to 4096; a
+ * size that is no multiple of it; min_size > size or size > max_size; a policy or stop_permille without young_bytes, the latter
+ * without available(), or above 1000; an enumerator that does not exist; critical sections elsewhere than on the core level;
+ * association by core, or flip, without a core level.
+ * Threads: safe. Cost: some files are read under /sys, one or two per cpu.
  */
 size_t terrace_lab_heap_bytes(const struct terrace_lab_config* config);
 
 /**
  * terrace_lab_init - makes a heap.
- * @memory: terrace_lab_heap_bytes() zeroed bytes, aligned to 128, the runtime's; to be given back after the last use.
- * NULL and errno EINVAL as above. The configuration is copied. Cost: some file reads under /sys once per process.
+ * @memory: terrace_lab_heap_bytes() zeroed bytes, aligned to 128. They are the engine's until the runtime stops using the heap;
+ *          there is nothing to be closed: when all threads are detached, or will never call again, the memory may be unmapped.
+ *          Best mapped, not from malloc: pages are touched where used.
+ * @config: copied.
+ * Returns the heap, or NULL and errno EINVAL as above. No function of the runtime is called.
+ * Threads: safe for distinct @memory. Cost: as above.
  */
 struct terrace_lab_heap* terrace_lab_init(void* memory, const struct terrace_lab_config* config);
 
 /**
  * terrace_lab_attach, terrace_lab_detach - a thread begins and ends to allocate.
- * Attaching sets all of @thread. Detaching gives up its TLAB; then its memory is the runtime's again. Threads: safe; a @thread
- * is used by one thread at a time. Cost: a lock.
+ * @thread: not attached. Attaching sets all of it; no buffer is taken yet. Detaching fills the tail of its TLAB and keeps what
+ *          it has counted; then the memory of @thread is the runtime's again.
+ * Threads: safe; a @thread is used by one thread at a time. A thread may be detached by another one, if it is stopped.
+ * Safepoints: wait while another thread is in terrace_lab_retire_all(), _collected() or _walk(). Cost: a lock.
  */
 void terrace_lab_attach(struct terrace_lab_heap* heap, struct terrace_lab_thread* thread);
 void terrace_lab_detach(struct terrace_lab_thread* thread);
 
 /**
- * terrace_lab_allocate_slow - an object of @size bytes, a multiple of the alignment, when the TLAB has no room.
- * NULL: neither a buffer nor the source has as much; the runtime collects and tries again. The memory is as the source gave it.
+ * terrace_lab_allocate_slow - an object when the TLAB has no room for it. From a new TLAB, or, when what is left in the old one
+ * is too much to be given up (1/64 of a TLAB; HotSpot's waste limit), the object is too large or the space is about to end,
+ * from the core's buffer and then the levels above. While the association is by core, from the core's buffer.
+ * @size: > 0, a multiple of the alignment.
+ * Returns the object, aligned, its memory as the source gave it; or NULL: neither a buffer it may use nor the source has as
+ * much, nothing has changed, and the runtime collects and tries again.
+ * Threads: safe for distinct @thread. Cost: a refill per TLAB; at worst a call of source() and one of fill() per level.
  */
 void* terrace_lab_allocate_slow(struct terrace_lab_thread* thread, size_t size);
 
-/** terrace_lab_allocate - an object of @size bytes, a multiple of the alignment. Cost: an addition and a comparison. */
+/**
+ * terrace_lab_allocate - an object; the function that compiled code has in line.
+ * @size: as above. Returns as above.
+ * Threads: safe for distinct @thread. Cost: two loads, an addition, a comparison and a store; no atomic instruction.
+ */
 static inline void* terrace_lab_allocate(struct terrace_lab_thread* thread, size_t size) {
   char* const top = thread->top;
   if (size <= (size_t)(thread->end - top)) {
@@ -172,60 +209,92 @@ static inline void* terrace_lab_allocate(struct terrace_lab_thread* thread, size
 }
 
 /**
- * terrace_lab_allocate_at - an object of @size bytes from the buffer of @level (core or above; the next level that exists).
- * As terrace_lab_allocate_slow(). On a core level with critical sections no atomic instruction is executed unless the buffer is
- * refilled.
+ * terrace_lab_allocate_at - an object past the thread level: from the buffer of @level, or the next level that exists and can.
+ * @level: TERRACE_LAB_CORE or above; TERRACE_LAB_LEVELS is the source itself. @size: as above. Returns as above.
+ * Threads: safe for distinct @thread. Cost: on a core level with critical sections a call and a bump sequence, no atomic
+ * instruction unless the buffer is refilled; else a cpu number and a compare-and-swap.
  */
 void* terrace_lab_allocate_at(struct terrace_lab_thread* thread, int level, size_t size);
 
 /**
- * terrace_lab_allocate_core - as terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, size), without detours. What is allocated
- * while the association is by core ends here.
+ * terrace_lab_allocate_core - as terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, size), without detours: what compiled code
+ * calls while the association is by core. Such objects count as allocated by the core's buffer, not by the thread.
  */
 void* terrace_lab_allocate_core(struct terrace_lab_thread* thread, size_t size);
 
 /**
  * terrace_lab_retire_all - gives up all buffers of all levels, and fills their tails and what was sidelined.
- * Requires a safepoint: no other thread is in an allocation function, and those that are stopped in compiled code load `top`
- * and `end` anew.
+ * Requires a safepoint: no other thread is in a function that allocates, and those that are stopped in compiled code will load
+ * `top` and `end` anew. Need not be followed by a collection: a runtime that only walks its space goes on allocating. The last
+ * call before terrace_lab_collected() is the one that the association is decided by.
+ * Threads: one at a time. Cost: proportional to threads and buffers; one call of fill() per tail.
  */
 void terrace_lab_retire_all(struct terrace_lab_heap* heap);
 
 /**
- * terrace_lab_collected - the space has been emptied; adapts sizes and association. Requires the same safepoint.
+ * terrace_lab_collected - tells that source() has memory again; adapts sizes and association.
  * @young_bytes: the size that the space has now; 0: as before.
+ * Requires the same safepoint, after terrace_lab_retire_all().
+ * Threads: one at a time. Cost: proportional to threads and buffers.
  */
 void terrace_lab_collected(struct terrace_lab_heap* heap, size_t young_bytes);
 
-/** Called for each buffer: its level, and the part that was not handed out yet. */
+/** Called for each buffer: its level, and the part that was not handed out yet. Must not call functions of this file. */
 typedef void terrace_lab_visitor(void* argument, int level, void* start, void* end);
-/** terrace_lab_walk - visits all buffers that have a tail, sidelined ones included. Requires a safepoint; changes nothing. */
+/**
+ * terrace_lab_walk - visits all buffers that have a tail, sidelined ones included: the parts of the space that hold no objects.
+ * Requires a safepoint; changes nothing, so threads go on with their buffers afterwards. Cost: proportional to threads and
+ * buffers.
+ */
 void terrace_lab_walk(struct terrace_lab_heap* heap, terrace_lab_visitor* visit, void* argument);
 
-/** terrace_lab_read_counters - sums over all threads. Exact at a safepoint; otherwise each number was true lately. Threads:
- * safe. */
+/**
+ * terrace_lab_read_counters - sums over all threads, detached ones included, and buffers.
+ * Exact at a safepoint; otherwise each number was true lately, and they need not fit together.
+ * Threads: safe, attached or not. Cost: a lock; proportional to threads and buffers.
+ */
 void terrace_lab_read_counters(struct terrace_lab_heap* heap, struct terrace_lab_counters* out);
 
-/** terrace_lab_size - the size that the next buffer of @thread (may be NULL above the thread level) at @level will have. */
+/**
+ * terrace_lab_size - the size that the next buffer at @level will have: of @thread (NULL: the configured size), or of the core,
+ * processor or node that the caller runs on. 0: there is no such level. Closes a transaction of terrace/cs.h, as
+ * terrace_lab_index(). Threads: safe; of another thread a size it had lately.
+ */
 size_t terrace_lab_size(const struct terrace_lab_heap* heap, const struct terrace_lab_thread* thread, int level);
 
-/** terrace_lab_associated - TERRACE_LAB_BY_THREAD or TERRACE_LAB_BY_CORE: whose buffer is used until the next collection. */
+/**
+ * terrace_lab_associated - TERRACE_LAB_BY_THREAD or TERRACE_LAB_BY_CORE: where objects come from until the next collection.
+ * Changes in terrace_lab_collected() only. Threads: safe, but not during that.
+ */
 int terrace_lab_associated(const struct terrace_lab_heap* heap);
 
-/* For code that a compiler emits: where the buffers of a level lie. Buffer i: top (8 bytes) at base + i * stride, end behind
- * it. */
+/*
+ * Where the buffers of a level lie: for code that a compiler emits, and for tools. Buffer i has its top, an unsigned number of
+ * 8 bytes, at base + i * stride, and its end 8 bytes behind. All of it stays for the life of the heap.
+ */
 struct terrace_lab_layout {
   char* base;
   size_t stride;
   unsigned count;
-  int sync; /* restartable: i is the slot that terrace_cs_begin() of terrace/cs.h returns; cas: see terrace_lab_index() */
+  int sync; /* TERRACE_LAB_CAS: emitted code may take objects by compare-and-swap, see docs/guide/lab.md.
+               TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; top changes only by sequences of the copy of the library
+               that the heap is from, so objects are taken by terrace_lab_allocate_core() */
 };
-/** terrace_lab_read_layout - 0, or -1 and errno EINVAL: there is no such level, or it is the thread's. */
+/**
+ * terrace_lab_read_layout - where the buffers of @level lie.
+ * Returns 0, or -1 and errno EINVAL: there is no such level, or it is the thread's. Threads: safe.
+ */
 int terrace_lab_read_layout(const struct terrace_lab_heap* heap, int level, struct terrace_lab_layout* out);
-/** terrace_lab_index - the buffer of @level that belongs to where the caller runs at this moment. */
+
+/**
+ * terrace_lab_index - the buffer of @level, which exists, that belongs to where the caller runs at this moment; it may be
+ * elsewhere at the next. 0 for the thread level. With critical sections: closes a transaction of terrace/cs.h that the caller
+ * has open. Threads: safe. Cost: a load or two; without rseq a cpu number from libc.
+ */
 unsigned terrace_lab_index(const struct terrace_lab_heap* heap, int level);
 
-/* The value of `top` while a buffer is being refilled, PLAB_REFILL_IN_PROGRESS of [HAB]: with any size added it is above `end`. */
+/* The value of `top` while a buffer is being refilled, PLAB_REFILL_IN_PROGRESS of [HAB]: with any size added it is above `end`.
+ */
 #define TERRACE_LAB_REFILLING (UINT64_C(1) << 63)
 
 #ifdef __cplusplus
