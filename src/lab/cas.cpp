@@ -10,6 +10,7 @@
 // value, since each address of the space is handed out once between two collections. So the compare-and-swap from the t that
 // was read before end succeeds only if end has not changed in between.
 #include "lab/heap.h"
+#include "lab/mutants.h"
 
 namespace terrace::lab {
 
@@ -27,12 +28,19 @@ Range Heap::take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept {
     }
     const std::size_t n = r.desired <= room ? r.desired : r.min <= room ? room : 0;
     if (n == 0) return {};
+    delay(0);
+    if (is(Mutant::takes_by_plain_store)) {
+      b.top.store(top + n, std::memory_order_relaxed);
+      return {top, top + n};
+    }
     // [L1] acquire also when it fails: the new top is used with its end. Success publishes nothing: the bytes are not shared.
     if (b.top.compare_exchange_weak(top, top + n, std::memory_order_acquire, std::memory_order_acquire)) return {top, top + n};
   }
 }
 
 Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept {
+  delay(0);
+  if (is(Mutant::closes_whatever_is_there)) b.top.store(seen, std::memory_order_relaxed);
   // [L1] acquire: end, start and the counts of the last refill are seen.
   if (!b.top.compare_exchange_strong(seen, refilling, std::memory_order_acquire, std::memory_order_relaxed)) return {};
   Level& l = levels_[level];
@@ -40,7 +48,7 @@ Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) n
   int served_by = 0;
   const Range lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))}, served_by);
   if (lab.empty()) {
-    b.top.store(seen, std::memory_order_release);  // [L1]
+    if (!is(Mutant::stays_closed)) b.top.store(seen, std::memory_order_release);  // [L1]
     return {};
   }
   ++b.counts.transactions;

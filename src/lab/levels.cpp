@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a request does on its way up, and what all ways of synchronisation have in common.
 #include "lab/heap.h"
+#include "lab/mutants.h"
 #include "os/rseq_area.h"
 #include "percpu/ladder.h"
 #include "percpu/transaction.h"
@@ -74,7 +75,7 @@ void Heap::give_up(Counts& counts, Range tail) noexcept {
   if (tail.empty()) return;
   ++counts.partial;
   counts.wasted_bytes += tail.size();
-  fill(tail);
+  if (!is(Mutant::leaves_tails)) fill(tail);
 }
 
 // The buffer is closed, and the caller has closed it. The request gets the first part of what is there now.
@@ -94,7 +95,14 @@ Range Heap::install(int level, Buffer& b, Range old, Range lab, Request r) noexc
     give_up(b.counts, old);
   }
   const std::uint64_t next = start + min_of(r.desired, lab.end - start);
+  if (is(Mutant::end_after_top)) {
+    b.top.store(next, std::memory_order_release);
+    delay(1);
+    b.end.store(lab.end, std::memory_order_relaxed);
+    return {start, next};
+  }
   b.end.store(lab.end, std::memory_order_relaxed);  // relaxed: published by the next store
+  delay(1);
   // [L1][L2] release, pairs with the acquire of whoever takes from the buffer: end, start and counts are seen.
   b.top.store(next, std::memory_order_release);
   return {start, next};

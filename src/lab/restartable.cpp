@@ -12,6 +12,7 @@
 // [MP-RCS] stores limit and size in one word of 64 bits; with addresses of that width one conditional store can not carry both,
 // so it closes the buffer instead, for the time of a few instructions. Who meets a closed buffer asks the level above.
 #include "lab/heap.h"
+#include "lab/mutants.h"
 #include "percpu/transaction.h"
 
 namespace terrace::lab {
@@ -58,17 +59,25 @@ bool Heap::close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) 
     if (!first || !percpu::valid()) {
       b.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: for people
       const int now = percpu::begin();                   // reopen
-      if (now != static_cast<int>(slot) || b.top.load(std::memory_order_relaxed) != top ||
-          b.end.load(std::memory_order_relaxed) != end) {  // relaxed: the conditional store below looks again, in effect
+      const bool same_slot = now == static_cast<int>(slot) || is(Mutant::reopens_on_another_slot);
+      // relaxed: the conditional store below looks again, in effect
+      const bool same_words = b.top.load(std::memory_order_relaxed) == top && b.end.load(std::memory_order_relaxed) == end;
+      if (!same_slot || (!same_words && !is(Mutant::reopens_over_other_words))) {
         b.invalid.fetch_add(1, std::memory_order_relaxed);
         return false;
       }
+    }
+    delay(0);
+    if (is(Mutant::closes_by_plain_store)) {
+      b.top.store(refilling, std::memory_order_relaxed);
+      return true;
     }
     if (percpu::store64(&b.top, refilling) == arch::Sequence::done) return true;
   }
 }
 
 void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
+  if (is(Mutant::loses_the_sidelined)) return;
   if (!l.sidelined.put(lab)) {
     fill(lab);
     return;
@@ -103,9 +112,11 @@ Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
     percpu::invalidate();
     return {};
   }
+  delay(0);
   if (!close(l, static_cast<unsigned>(slot), old.start, old.end)) {
     percpu::invalidate();
     sideline(l, b, lab);
+    if (is(Mutant::installs_the_sidelined)) return {lab.start, lab.start + min_of(r.desired, lab.size())};
     again = true;
     return {};
   }
