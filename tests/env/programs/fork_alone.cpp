@@ -16,6 +16,7 @@ namespace {
 constexpr int forks_to_measure = 51;
 constexpr int steps_of_a_child = 20;
 constexpr double seconds = 1.0;
+constexpr int least_children = 20;  // however slow the machine is
 
 volatile sig_atomic_t is_child = 0;
 volatile sig_atomic_t forked = 0;  // the child that was not waited for yet
@@ -66,7 +67,7 @@ int main() {
   interrupt_every(300);
   int children = 0;
   int steps_left = steps_of_a_child;
-  for (const double end = now() + seconds; now() < end;) {
+  for (const double end = now() + seconds; now() < end || children < least_children;) {
     mine.step();
     if (is_child != 0 && --steps_left == 0) {
       mine.clear();
@@ -81,7 +82,6 @@ int main() {
   interrupt_every(0);
   if (is_child != 0) _exit(0);
   if (forked != 0) expect_exit(static_cast<pid_t>(forked), 0);
-  check(children > 20, "few children only");
   std::printf("pages %ld\n", pages);
   std::fflush(stdout);
   ok();

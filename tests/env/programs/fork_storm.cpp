@@ -38,10 +38,11 @@ void* allocate_in_thread(void*) {
 }
 
 std::atomic<std::uint64_t> forks{0};
+constexpr std::uint64_t least_forks = 20;  // however slow the machine is
 
 void* fork_all_the_time(void* seed) {
   WorkingSet mine(reinterpret_cast<std::uintptr_t>(seed));
-  for (const double end = now() + seconds; now() < end;) {
+  for (const double end = now() + seconds; now() < end || forks.load() < least_forks;) {
     mine.step();
     const std::uint64_t number = forks.fetch_add(1);
     const pid_t pid = fork();
@@ -62,6 +63,5 @@ int main() {
     fork_all_the_time(reinterpret_cast<void*>(1));
     pthread_join(second, nullptr);
   }
-  check(forks.load() > 20, "few forks only");
   ok();
 }

@@ -21,6 +21,8 @@ void handler(int) {
   errno = kept;
 }
 
+constexpr int least_signals = 1000;  // however slow the machine is
+
 void install(int signal, int flags) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -45,7 +47,7 @@ int main() {
     setitimer(ITIMER_PROF, &profile, nullptr);
     WorkingSet mine(12);
     const double end = now() + 1.5;
-    for (int i = 0; now() < end; ++i) {
+    for (int i = 0; now() < end || handled.load() < least_signals; ++i) {
       pthread_kill(others.thread(i % threads), SIGUSR1);
       if (i % 20 == 0) mine.step();
     }
@@ -53,6 +55,5 @@ int main() {
     setitimer(ITIMER_REAL, &off, nullptr);
     setitimer(ITIMER_PROF, &off, nullptr);
   }
-  check(handled.load() > 1000, "few signals only");
   ok();
 }

@@ -9,11 +9,12 @@ using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 extern char** environ;
 
 int main() {
+  constexpr int least_rounds = 6;  // however slow the machine is
   {
     const Allocating others(3);
     WorkingSet mine(9);
     int rounds = 0;
-    for (const double end = now() + 1.5; now() < end; ++rounds) {
+    for (const double end = now() + 1.5; now() < end || rounds < least_rounds; ++rounds) {
       mine.step();
       char name[] = "true";
       char* arguments[] = {name, nullptr};
@@ -31,7 +32,6 @@ int main() {
       check(pclose(pipe) == 0, "pclose");
       mine.step();
     }
-    check(rounds > 5, "few rounds only");
   }
   ok();
 }

@@ -29,11 +29,12 @@ __attribute__((noinline)) pid_t child_that_allocates(Shared& shared, bool execut
 }
 
 std::atomic<int> children{0};
+constexpr int least_children = 20;  // however slow the machine is
 
 void* vfork_all_the_time(void*) {
   Shared shared = {};
   WorkingSet mine(3);
-  for (const double end = now() + seconds; now() < end;) {
+  for (const double end = now() + seconds; now() < end || children.load() < least_children;) {
     mine.step();
     const pid_t pid = child_that_allocates(shared, children.fetch_add(1) % 2 == 0);
     check(pid > 0, "vfork");
@@ -53,6 +54,5 @@ int main() {
     vfork_all_the_time(nullptr);
     pthread_join(second, nullptr);
   }
-  check(children.load() > 20, "few children only");
   ok();
 }
