@@ -179,13 +179,14 @@ class Heap {
   terrace_lab_config config_;
   Level levels_[TERRACE_LAB_LEVELS];
   topology::Topology topology_;
+  topology::Cores cores_;
   arch::Area area_;
   bool has_area_;
   std::ptrdiff_t cpu_id_offset_;  // of the cpu number in the rseq area; 0: a system call tells it
   bool by_core_;
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection
-  unsigned allocating_threads_, cores_;
+  unsigned allocating_threads_;
   std::uint64_t collections_, flips_, collections_by_core_;
   os::Mutex threads_mutex_;
   Thread* threads_;

@@ -25,8 +25,7 @@ unsigned Heap::index_here(int level) const noexcept {
   if (cpu < 0) return 0;
   const CpuId id{static_cast<std::uint32_t>(cpu)};
   switch (level) {
-    case TERRACE_LAB_CORE:
-      return static_cast<unsigned>(cpu) < l.count ? static_cast<unsigned>(cpu) : static_cast<unsigned>(cpu) % l.count;
+    case TERRACE_LAB_CORE: return cores_.core_of(id);
     case TERRACE_LAB_PROCESSOR: return index(topology_.llc_of(id)) % l.count;
     default: return topology_.node_of(id) % l.count;
   }

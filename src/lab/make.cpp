@@ -51,11 +51,11 @@ bool is_valid(const terrace_lab_config& config) noexcept {
   return true;
 }
 
-unsigned count_of(int level, const terrace_lab_level_config& c, const topology::Topology& t) noexcept {
+unsigned count_of(int level, const terrace_lab_level_config& c, const topology::Topology& t,
+                  const topology::Cores& cores) noexcept {
   if (c.size == 0) return 0;
   switch (level) {
-    case TERRACE_LAB_CORE:
-      return c.sync == TERRACE_LAB_RESTARTABLE ? percpu::slot_count() : max_of(t.cpu_count, os::possible_cpus());
+    case TERRACE_LAB_CORE: return c.sync == TERRACE_LAB_RESTARTABLE ? percpu::slot_count() : cores.count;
     case TERRACE_LAB_PROCESSOR: return t.llc_count;
     case TERRACE_LAB_NODE: return t.node_count;
     default: return 0;
@@ -68,9 +68,11 @@ std::size_t Heap::bytes(const terrace_lab_config& config) noexcept {
   if (!is_valid(config)) return 0;
   topology::Topology t;
   topology::read(t);
+  topology::Cores cores;
+  topology::read_cores(cores, t);
   std::size_t buffers = 0;
   for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
-    const unsigned n = count_of(l, config.levels[l], t);
+    const unsigned n = count_of(l, config.levels[l], t, cores);
     buffers += n == 0 ? 0 : n + buffers_before_first;
   }
   return round_up(sizeof(Heap), alignof(Buffer)) + buffers * sizeof(Buffer);
@@ -89,7 +91,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory) noexcept {
   by_core_ = config.association == TERRACE_LAB_BY_CORE;
   allocating_threads_ = 1;
   topology::read(topology_);
-  cores_ = max_of(topology_.cpu_count, 1U);
+  topology::read_cores(cores_, topology_);
   const percpu::Ladder& ladder = percpu::ladder();
   has_area_ = percpu::has_sequences(ladder.rung) && !ladder.area_is_ours;
   area_ = ladder.area;
@@ -104,7 +106,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory) noexcept {
     if (level.config.size == 0) continue;
     level.config = completed(level.config, config.alignment);
     level.bounds = {.least = level.config.min_size, .most = level.config.max_size, .alignment = config.alignment};
-    level.count = count_of(l, level.config, topology_);
+    level.count = count_of(l, level.config, topology_, cores_);
     if (level.count == 0) continue;
     level.buffers = next + buffers_before_first;
     next = level.buffers + level.count;

@@ -92,7 +92,8 @@ void Heap::collected(std::size_t young_bytes) noexcept {
 
   if (config_.association == TERRACE_LAB_FLIP) {
     const std::size_t largest = levels_[by_core_ ? TERRACE_LAB_CORE : TERRACE_LAB_THREAD].bounds.most;
-    if (should_flip(by_core_, unused_, largest, cores_, allocating_threads_)) {
+    const unsigned processors = levels_[TERRACE_LAB_CORE].restartable() ? cores_.cpu_count : cores_.count;
+    if (should_flip(by_core_, unused_, largest, processors, allocating_threads_)) {
       by_core_ = !by_core_;
       ++flips_;
     }

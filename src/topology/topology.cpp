@@ -154,7 +154,36 @@ void read_nodes(Reader& reader, Topology& out) noexcept {
   out.node_count = count == 0 ? 1 : count;
 }
 
+// cpu 0 is always online. What says nothing about its core is taken for one by itself.
+void number_core(Reader& reader, unsigned cpu, CpuSet& known, Cores& out) noexcept {
+  const auto id = static_cast<std::uint16_t>(out.count++);
+  known[cpu] = true;
+  out.core[cpu] = id;
+  parse_list(reader.read(cpu_prefix, cpu, "/topology/core_cpus_list"), [&](unsigned member) {
+    if (member >= max_cpus) return;
+    known[member] = true;
+    out.core[member] = id;
+  });
+}
+
 }  // namespace
+
+void read_cores(Cores& out, const Topology& topology, const char* sysfs_root) noexcept {
+  out.count = out.cpu_count = 0;
+  out.core.fill(0);
+  Reader reader(sysfs_root);
+  CpuSet known{};
+  CpuSet online{};
+  const bool told = parse_list(reader.read("/devices/system/cpu/online"), [&](unsigned cpu) {
+    if (cpu < max_cpus) online[cpu] = true;
+  });
+  for (unsigned cpu = 0; cpu < topology.cpu_count; ++cpu) {
+    if (told && !online[cpu]) continue;
+    ++out.cpu_count;
+    if (!known[cpu]) number_core(reader, cpu, known, out);
+  }
+  if (out.count == 0) out.count = out.cpu_count = 1;
+}
 
 void read(Topology& out, const char* sysfs_root) noexcept {
   out.cpu_count = out.llc_count = out.node_count = 1;

@@ -32,6 +32,15 @@ struct Topology {
   unsigned node_of(CpuId cpu) const noexcept { return node_count == 1 ? 0 : node[terrace::index(cpu) % max_cpus]; }
 };
 
+/// Which cpus are hardware threads of one core. Not part of Topology: who needs it reads a file per cpu.
+struct Cores {
+  unsigned count = 1;                          // cores that are online
+  unsigned cpu_count = 1;                      // cpus that are online
+  std::array<std::uint16_t, max_cpus> core{};  // by cpu; those that are offline count as of core 0
+  unsigned core_of(CpuId cpu) const noexcept { return core[terrace::index(cpu) % max_cpus]; }
+};
+void read_cores(Cores& out, const Topology& topology, const char* sysfs_root = "/sys") noexcept;
+
 /// Always yields something usable: what can not be read counts as one LLC and one node.
 void read(Topology& out, const char* sysfs_root = "/sys") noexcept;
 
