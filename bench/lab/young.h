@@ -7,14 +7,11 @@
 #pragma once
 
 #include "terrace/lab.h"
+#include "world.h"
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <sys/mman.h>
 
 namespace lab_bench {
@@ -35,9 +32,11 @@ class Young {
 
   /// source, available, fill and self of `config` are set here.
   Young(Options options, terrace_lab_config config) : options_(options) {
-    space_ = static_cast<char*>(
-        mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+    space_ = static_cast<char*>(mmap(nullptr, options.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     if (space_ == MAP_FAILED) std::abort();
+    // Faults are no part of the experiment. As HotSpot's -XX:+UseTransparentHugePages -XX:+AlwaysPreTouch.
+    madvise(space_, options.bytes, MADV_HUGEPAGE);
+    for (std::size_t i = 0; i < options.bytes; i += page) *static_cast<volatile char*>(space_ + i) = 0;
     config.self = this;
     config.source = source;
     config.available = available;
@@ -69,31 +68,28 @@ class Young {
    public:
     explicit Mutator(Young& young) : young_(young) {
       terrace_lab_attach(young.heap_, &lab_);
-      young_.enter();
+      young_.world_.enter();
     }
     ~Mutator() {
       terrace_lab_detach(&lab_);
-      young_.leave();
+      young_.world_.leave();
     }
     Mutator(const Mutator&) = delete;
     Mutator& operator=(const Mutator&) = delete;
 
     /// `bytes` is a multiple of the alignment, at least sizeof(Header). Collects when it has to.
     void* allocate(std::size_t bytes) {
-      if (young_.stop_.load(std::memory_order_relaxed)) [[unlikely]]
-        young_.park();
-      for (;;) {
-        if (void* const p = terrace_lab_allocate(&lab_, bytes)) [[likely]] {
-          static_cast<Header*>(p)->bytes = bytes;
-          return p;
-        }
-        young_.collect();
-      }
+      poll();
+      char* const top = lab_.top;
+      if (bytes > static_cast<std::size_t>(lab_.end - top)) [[unlikely]]
+        return allocate_slow(bytes);
+      lab_.top = top + bytes;
+      reinterpret_cast<Header*>(top)->bytes = bytes;
+      return top;
     }
     /// The same past the thread level.
     void* allocate_at(int level, std::size_t bytes) {
-      if (young_.stop_.load(std::memory_order_relaxed)) [[unlikely]]
-        young_.park();
+      poll();
       for (;;) {
         if (void* const p = terrace_lab_allocate_at(&lab_, level, bytes)) [[likely]] {
           static_cast<Header*>(p)->bytes = bytes;
@@ -102,18 +98,40 @@ class Young {
         young_.collect();
       }
     }
+    /// For those who call the engine themselves, after it has returned nothing.
+    void collect() { young_.collect(); }
+    /// Objects that allocate() did not take from the thread's buffer.
+    std::uint64_t past_thread() const { return past_thread_; }
     terrace_lab_thread& lab() { return lab_; }
 
    private:
+    void poll() {
+      if (young_.world_.is_stopped()) [[unlikely]] {
+        young_.world_.leave();
+        young_.world_.enter();
+      }
+    }
+    [[gnu::noinline]] void* allocate_slow(std::size_t bytes) {
+      for (;;) {
+        if (void* const p = terrace_lab_allocate_slow(&lab_, bytes)) {
+          static_cast<Header*>(p)->bytes = bytes;
+          if (static_cast<char*>(p) + bytes != lab_.top) ++past_thread_;
+          return p;
+        }
+        young_.collect();
+      }
+    }
+
     Young& young_;
     terrace_lab_thread lab_;
+    std::uint64_t past_thread_ = 0;
   };
 
   /// While one exists, its thread does not allocate, and collections do not wait for it.
   class Blocked {
    public:
-    explicit Blocked(Young& young) : young_(young) { young_.leave(); }
-    ~Blocked() { young_.enter(); }
+    explicit Blocked(Young& young) : young_(young) { young_.world_.leave(); }
+    ~Blocked() { young_.world_.enter(); }
     Blocked(const Blocked&) = delete;
     Blocked& operator=(const Blocked&) = delete;
 
@@ -122,6 +140,8 @@ class Young {
   };
 
  private:
+  static constexpr std::size_t page = 4096;
+
   static void* source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
     auto& young = *static_cast<Young*>(self);
     std::size_t top = young.top_.load(std::memory_order_relaxed);
@@ -144,36 +164,9 @@ class Young {
         Header::filler | static_cast<std::uint64_t>(static_cast<char*>(end) - static_cast<char*>(start));
   }
 
-  void enter() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !stop_.load(); });
-    ++running_;
-  }
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    --running_;
-    changed_.notify_all();
-  }
-  void park() {
-    std::unique_lock lock(mutex_);
-    --running_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !stop_.load(); });
-    ++running_;
-  }
-
   void collect() {
-    std::unique_lock lock(mutex_);
-    if (stop_.load()) {  // somebody else is at it
-      --running_;
-      changed_.notify_all();
-      changed_.wait(lock, [this] { return !stop_.load(); });
-      ++running_;
-      return;
-    }
     const auto begin = std::chrono::steady_clock::now();
-    stop_.store(true);
-    changed_.wait(lock, [this] { return running_ == 1; });
+    if (!world_.try_stop()) return;
     terrace_lab_retire_all(heap_);
     if (options_.walk) walk();
     if (options_.pause.count() != 0) {
@@ -185,8 +178,7 @@ class Young {
     terrace_lab_collected(heap_, 0);
     ++collections_;
     time_in_collections_ += std::chrono::steady_clock::now() - begin;
-    stop_.store(false);
-    changed_.notify_all();
+    world_.start();
   }
 
   void walk() const {
@@ -207,10 +199,7 @@ class Young {
   void* heap_memory_ = nullptr;
   std::size_t heap_memory_bytes_ = 0;
   terrace_lab_heap* heap_ = nullptr;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::atomic<bool> stop_{false};
-  unsigned running_ = 0;
+  World world_;
   std::uint64_t collections_ = 0;
   std::chrono::nanoseconds time_in_collections_{0};
   alignas(128) std::atomic<std::size_t> top_{0};

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the programs of bench/lab understand: KEY=VALUE..., and what all of them print.
+//
+//   young=512M threads=8 pause_us=200 seed=1     the space and who uses it
+//   tlab= clab= plab= nlab=SIZE                  levels; none, or nothing said: there is no such level
+//         growing | doubling                     the policy instead, from 64 KiB or 2 KiB on
+//   sync=cas | cs                                the core level's
+//   by=thread | core | flip                      the association
+//   stop=PERMILLE                                no buffers near the end of the space
+#pragma once
+
+#include "young.h"
+
+#include <cstring>
+#include <map>
+#include <string>
+
+namespace lab_bench {
+
+class Options {
+ public:
+  Options(int argc, char** argv) {
+    for (int i = 1; i < argc; ++i) {
+      const char* const equals = std::strchr(argv[i], '=');
+      if (equals == nullptr) fail(argv[i]);
+      values_[std::string(argv[i], static_cast<std::size_t>(equals - argv[i]))] = equals + 1;
+    }
+  }
+
+  std::string text(const std::string& key, const std::string& otherwise) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? otherwise : found->second;
+  }
+  /// With K, M and G.
+  std::size_t number(const std::string& key, std::size_t otherwise) const {
+    const auto found = values_.find(key);
+    return found == values_.end() ? otherwise : number(found->second);
+  }
+
+  Young::Options young(std::size_t bytes) const {
+    Young::Options o;
+    o.bytes = number("young", bytes);
+    o.pause = std::chrono::microseconds(number("pause_us", 0));
+    o.walk = number("walk", 0) != 0;
+    return o;
+  }
+
+  terrace_lab_config config() const {
+    terrace_lab_config c{};
+    c.alignment = 8;
+    static constexpr const char* names[TERRACE_LAB_LEVELS] = {"tlab", "clab", "plab", "nlab"};
+    for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) c.levels[l] = level(text(names[l], "none"));
+    c.levels[TERRACE_LAB_CORE].sync = text("sync", "cas") == "cs" ? TERRACE_LAB_RESTARTABLE : TERRACE_LAB_CAS;
+    const std::string by = text("by", "thread");
+    c.association = by == "flip" ? TERRACE_LAB_FLIP : by == "core" ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;
+    c.stop_permille = static_cast<unsigned>(number("stop", 0));
+    return c;
+  }
+
+ private:
+  [[noreturn]] static void fail(const char* what) {
+    std::fprintf(stderr, "what is %s?\n", what);
+    std::exit(2);
+  }
+
+  static std::size_t number(const std::string& text) {
+    char* end = nullptr;
+    const std::size_t n = std::strtoul(text.c_str(), &end, 10);
+    switch (*end) {
+      case 0: return n;
+      case 'K': return n << 10;
+      case 'M': return n << 20;
+      case 'G': return n << 30;
+      default: fail(text.c_str());
+    }
+  }
+
+  static terrace_lab_level_config level(const std::string& text) {
+    constexpr std::size_t kib = 1024;
+    terrace_lab_level_config l{};
+    if (text == "none") return l;
+    if (text == "growing") {
+      l.size = 64 * kib;  // at most 64 times as much
+      l.min_size = 2 * kib;
+      l.sizing = TERRACE_LAB_GROWING;
+    } else if (text == "doubling") {
+      l.size = 2 * kib;
+      l.min_size = kib / 2;
+      l.max_size = 128 * kib;
+      l.sizing = TERRACE_LAB_DOUBLING;
+    } else {
+      l.size = number(text);
+    }
+    return l;
+  }
+
+  std::map<std::string, std::string> values_;
+};
+
+/// One line of JSON: the numbers given, then everything that was counted.
+class Line {
+ public:
+  Line& add(const char* key, double value) {
+    std::printf("%s\"%s\": %.10g", first_ ? "{" : ", ", key, value);
+    first_ = false;
+    return *this;
+  }
+  Line& add(const Young& young) {
+    terrace_lab_counters c;
+    terrace_lab_read_counters(young.heap(), &c);
+    add("collections", static_cast<double>(young.collections()));
+    add("collection_seconds", std::chrono::duration<double>(young.time_in_collections()).count());
+    add("direct", static_cast<double>(c.direct));
+    add("direct_bytes", static_cast<double>(c.direct_bytes));
+    add("flips", static_cast<double>(c.flips));
+    add("collections_by_core", static_cast<double>(c.by_core));
+    static constexpr const char* names[TERRACE_LAB_LEVELS] = {"thread", "core", "processor", "node"};
+    for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) add(young.heap(), names[l], l, c.level[l]);
+    return *this;
+  }
+  void end() { std::puts("}"); }
+
+ private:
+  void add(const terrace_lab_heap* heap, const std::string& level, int l, const terrace_lab_counts& c) {
+    terrace_lab_layout layout{};
+    const bool shared = l != TERRACE_LAB_THREAD && terrace_lab_read_layout(heap, l, &layout) == 0;
+    const std::pair<const char*, std::uint64_t> all[] = {{"buffers", shared ? layout.count : 0},
+                                                         {"labs", c.labs},
+                                                         {"lab_bytes", c.lab_bytes},
+                                                         {"short_labs", c.short_labs},
+                                                         {"foreign", c.foreign},
+                                                         {"busy", c.busy},
+                                                         {"neighbours", c.neighbours},
+                                                         {"transactions", c.transactions},
+                                                         {"failed", c.failed},
+                                                         {"invalid", c.invalid},
+                                                         {"sidelined", c.sidelined},
+                                                         {"sidelined_bytes", c.sidelined_bytes},
+                                                         {"unused_sidelined", c.unused_sidelined},
+                                                         {"unused_sidelined_bytes", c.unused_sidelined_bytes},
+                                                         {"partial", c.partial},
+                                                         {"wasted_bytes", c.wasted_bytes},
+                                                         {"retired_bytes", c.retired_bytes}};
+    for (const auto& [name, value] : all) add((level + "." + name).c_str(), static_cast<double>(value));
+  }
+
+  bool first_ = true;
+};
+
+/// Sizes as javac's objects have them: mostly 16 to 128 bytes, one in fifty an array of up to 2 KiB. The same for everybody.
+class Sizes {
+ public:
+  explicit Sizes(std::uint32_t seed) : at_(seed * 977 % count) {
+    std::uint32_t state = 12345;
+    for (std::uint16_t& size : sizes_) {
+      const auto below = [&state](std::uint32_t n) { return (state = state * 1664525U + 1013904223U) / 65536U % n; };
+      const bool array = below(50) == 0;
+      size = static_cast<std::uint16_t>(8 * (array ? 16 + below(241) : 2 + below(below(15) + 1)));
+    }
+  }
+  std::size_t next() { return sizes_[at_++ % count]; }
+
+ private:
+  static constexpr std::uint32_t count = 4096;
+  std::uint16_t sizes_[count];
+  std::uint32_t at_;
+};
+
+}  // namespace lab_bench
