@@ -187,6 +187,7 @@ class Heap {
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection
   unsigned allocating_threads_;
+  unsigned departed_allocating_;  // threads that allocated since the last collection and were detached
   std::uint64_t collections_, flips_, collections_by_core_;
   os::Mutex threads_mutex_;
   Thread* threads_;

@@ -70,7 +70,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   if (young_bytes != 0) young_bytes_ = young_bytes;
   ++collections_;
   std::uint64_t allocated = departed_.bytes;
-  unsigned allocating = 0;
+  unsigned allocating = departed_allocating_;
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     allocated += t->bytes;
     allocating += t->bytes != 0 || t->active != 0 ? 1 : 0;
@@ -87,7 +87,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
     }
     t->bytes = t->active = 0;
   }
-  departed_.bytes = 0;
+  departed_.bytes = departed_allocating_ = 0;
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) resize_buffers(level, allocated);
 
   if (config_.association == TERRACE_LAB_FLIP) {

@@ -33,6 +33,7 @@ void Heap::detach(Thread& thread) noexcept {
   departed_.direct += thread.direct;
   departed_.direct_bytes += thread.direct_bytes;
   departed_.bytes += thread.bytes;
+  departed_allocating_ += thread.bytes != 0 || thread.active != 0 ? 1 : 0;
   add(departed_.counts, thread.counts);
   thread.heap = nullptr;
 }
