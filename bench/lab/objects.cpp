@@ -10,6 +10,7 @@
 #include "arch/sequences.h"
 #include "options.h"
 #include "percpu/ladder.h"
+#include "topology/topology.h"
 
 #include <algorithm>
 #include <vector>
@@ -17,47 +18,51 @@
 using namespace lab_bench;
 using namespace terrace;
 
-/// What the emitted functions find at fixed places.
-struct Emitted {
-  terrace_lab_thread* thread;
+namespace {
+/// What a compiler knows of the heap for which it emits functions: constants, but for the sake of this program.
+struct Constants {
   arch::Area area;
   std::ptrdiff_t cpu;  // of the cpu number, from the thread pointer
   arch::Words words;
-};
+  terrace_lab_thread* thread;  // the core level's functions need it when the buffer is full only
+} known;
+topology::Cores cores;
+}  // namespace
 
 // [MP-RCS] Figure 7.
-extern "C" [[gnu::noinline]] void* lab_from_thread(const Emitted& e, std::size_t bytes) {
-  return terrace_lab_allocate(e.thread, bytes);
+extern "C" [[gnu::noinline]] void* lab_from_thread(terrace_lab_thread* thread, std::size_t bytes) {
+  return terrace_lab_allocate(thread, bytes);
 }
 
 // [MP-RCS] Figure 8.
-extern "C" [[gnu::noinline]] void* lab_from_core_cs(const Emitted& e, std::size_t bytes) {
+extern "C" [[gnu::noinline]] void* lab_from_core_cs(terrace_lab_thread*, std::size_t bytes) {
   std::uint64_t start;
-  if (arch::bump(e.area, e.words, bytes, start) == arch::Sequence::done) [[likely]]
+  if (arch::bump(known.area, known.words, bytes, start) == arch::Sequence::done) [[likely]]
     return reinterpret_cast<void*>(start);
-  return terrace_lab_allocate_at(e.thread, TERRACE_LAB_CORE, bytes);
+  return terrace_lab_allocate_at(known.thread, TERRACE_LAB_CORE, bytes);
 }
 
 // [HAB] Listing 2.
-extern "C" [[gnu::noinline]] void* lab_from_core_cas(const Emitted& e, std::size_t bytes) {
-  auto* const buffer = reinterpret_cast<std::atomic<std::uint64_t>*>(
-      e.words.base + static_cast<std::size_t>(arch::load_slot(e.cpu)) * e.words.stride);
+extern "C" [[gnu::noinline]] void* lab_from_core_cas(terrace_lab_thread*, std::size_t bytes) {
+  const std::size_t core = cores.core[static_cast<unsigned>(arch::load_slot(known.cpu))];
+  auto* const buffer = reinterpret_cast<std::atomic<std::uint64_t>*>(known.words.base + core * known.words.stride);
   std::uint64_t top = buffer[0].load(std::memory_order_acquire);
   std::uint64_t next;
   do {
     // Above the end, or no sum at all: the buffer is being refilled.
     if (__builtin_add_overflow(top, bytes, &next) || next > buffer[1].load(std::memory_order_relaxed)) [[unlikely]]
-      return terrace_lab_allocate_at(e.thread, TERRACE_LAB_CORE, bytes);
+      return terrace_lab_allocate_at(known.thread, TERRACE_LAB_CORE, bytes);
   } while (!buffer[0].compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire));
   return reinterpret_cast<void*>(top);
 }
 
 namespace {
 
-void* engine_thread(const Emitted& e, std::size_t bytes) { return terrace_lab_allocate_slow(e.thread, bytes); }
-void* engine_core(const Emitted& e, std::size_t bytes) { return terrace_lab_allocate_at(e.thread, TERRACE_LAB_CORE, bytes); }
+void* engine_core(terrace_lab_thread* thread, std::size_t bytes) {
+  return terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, bytes);
+}
 
-using Function = void* (*)(const Emitted&, std::size_t);
+using Function = void* (*)(terrace_lab_thread*, std::size_t);
 
 /// A space of its own for each way, so that they do not disturb each other.
 class Way {
@@ -67,22 +72,24 @@ class Way {
         function_(function),
         young_(options.young(std::size_t{2} << 20), config(options, association, sync)),
         mutator_(young_) {
+    constants_.thread = &mutator_.lab();
     const percpu::Ladder& ladder = percpu::ladder();
-    emitted_.thread = &mutator_.lab();
-    emitted_.area = ladder.area;
+    constants_.area = ladder.area;
     const std::ptrdiff_t in_area = ladder.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
-    emitted_.cpu = ladder.area.slot - in_area + os::rseq_cpu_id;
+    constants_.cpu = ladder.area.slot - in_area + os::rseq_cpu_id;
     terrace_lab_layout layout{};
     if (terrace_lab_read_layout(young_.heap(), TERRACE_LAB_CORE, &layout) == 0) {
-      emitted_.words = {reinterpret_cast<std::byte*>(layout.base), layout.stride};
+      constants_.words = {reinterpret_cast<std::byte*>(layout.base), layout.stride};
     }
   }
 
   double turn(std::size_t objects, std::size_t bytes) {
+    known = constants_;
+    terrace_lab_thread* const thread = &mutator_.lab();
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < objects; ++i) {
       void* p;
-      while ((p = function_(emitted_, bytes)) == nullptr) mutator_.collect();
+      while ((p = function_(thread, bytes)) == nullptr) mutator_.collect();
       static_cast<Header*>(p)->bytes = bytes;
     }
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
@@ -108,7 +115,7 @@ class Way {
   Function function_;
   Young young_;
   Young::Mutator mutator_;
-  Emitted emitted_{};
+  Constants constants_{};
   std::vector<double> turns_;
 };
 
@@ -121,13 +128,17 @@ int main(int argc, char** argv) {
     std::puts("{\"sequences\": 0}");
     return 0;
   }
+  topology::Topology topology;
+  topology::read(topology);
+  topology::read_cores(cores, topology);
   constexpr int by_thread = TERRACE_LAB_BY_THREAD, by_core = TERRACE_LAB_BY_CORE;
   constexpr int cas = TERRACE_LAB_CAS, cs = TERRACE_LAB_RESTARTABLE;
-  Way ways[] = {
-      {"thread", options, by_thread, cas, lab_from_thread},   {"core_cs", options, by_core, cs, lab_from_core_cs},
-      {"core_cas", options, by_core, cas, lab_from_core_cas}, {"engine_thread", options, by_thread, cas, engine_thread},
-      {"engine_cs", options, by_core, cs, engine_core},       {"engine_cas", options, by_core, cas, engine_core},
-      {"loop", options, by_core, cs, lab_from_nowhere}};
+  Way ways[] = {{"thread", options, by_thread, cas, lab_from_thread},
+                {"core_cs", options, by_core, cs, lab_from_core_cs},
+                {"core_cas", options, by_core, cas, lab_from_core_cas},
+                {"engine_thread", options, by_thread, cas, terrace_lab_allocate_slow},
+                {"engine_cs", options, by_core, cs, engine_core},
+                {"engine_cas", options, by_core, cas, engine_core}};
   const std::size_t objects = options.number("objects", 200'000), bytes = options.number("size", 48);
   for (Way& way : ways) way.turn(objects, bytes);
   for (std::size_t i = 0; i < options.number("turns", 15); ++i) {

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""One program with many configurations, in alternating order; or what an earlier run has measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+
+from interleave import Rounds, Subject, Values, interleaved, run, save_raw
+
+MIB = 2**20
+LEVELS = ("thread", "core", "processor", "node")
+
+
+def _values(text: str) -> Values:
+    values: Values = json.loads(text)
+    for what in ("wasted_bytes", "partial", "labs", "lab_bytes"):
+        if f"thread.{what}" in values:
+            values[what] = sum(values[f"{level}.{what}"] for level in LEVELS)
+    return values
+
+
+def measure(options: argparse.Namespace, experiment: str, program: str, configurations: Mapping[str, str], rounds: int) -> Rounds:
+    """By name of the configuration; each is a line of KEY=VALUE for the program."""
+    raw = options.out / f"lab-{experiment}.json"
+    if options.stored:
+        results: Rounds = json.loads(raw.read_text())
+        missing = configurations.keys() - results.keys()
+        if missing:
+            raise SystemExit(f"{raw} has no {', '.join(sorted(missing))}")
+        return results
+    binary = str(options.build / "bench" / "lab" / f"bench_lab_{program}")
+    subjects = [Subject(name) for name in configurations]
+    results = interleaved(subjects, rounds, lambda s: _values(run(s, [binary, *configurations[s.name].split()])))
+    save_raw(options.out, f"lab-{experiment}", results)
+    return results

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""[HAB] section V: Figures 2 and 3, Tables I and II; and what the authors left to future work: four levels, and other ways of
+synchronisation."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from experiment import measure
+from interleave import AGAIN, Rounds, Spread, median, ratio
+from page import Page
+
+TLABS = ("none", "1K", "4K", "8K", "16K", "32K", "64K", "128K", "growing")
+PLABS = ("4M", "8M", "16M", "32M", "64M")
+CLABS = ("512K", "1M", "8M", "16M")
+FOUR = {"clab": "1M", "plab": "16M"}
+RATE = "objects_per_second"
+
+# Percentages, rows and columns as above.
+TABLE_1 = {
+    "none": (0.32, 0.33, 0.51, 0.94, 1.93), "1K": (0.11, 0.06, 0.09, 0.05, 0.15), "4K": (0.11, 0.06, 0.06, 0.06, 0.19),
+    "8K": (0.13, 0.10, 0.08, 0.10, 0.29), "16K": (0.10, 0.08, 0.11, 0.08, 0.12), "32K": (0.11, 0.08, 0.08, 0.11, 0.30),
+    "64K": (0.22, 0.15, 0.16, 0.29, 0.45), "128K": (0.52, 0.47, 0.63, 1.31, 2.60), "growing": (0.55, 0.47, 0.64, 1.10, 2.23),
+}
+TABLE_2 = {
+    "1K": (0.00, 0.01, 0.05, 0.07), "4K": (0.01, 0.01, 0.06, 0.15), "16K": (0.01, 0.02, 0.07, 0.13), "64K": (0.03, 0.03, 0.10, 0.17),
+    "128K": (0.06, 0.05, 0.15, 0.26), "growing": (None, None, 1.42, 2.81),
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """One panel of a figure: a kind of buffer between TLABs and the space, in several sizes."""
+
+    name: str
+    sizes: tuple[str, ...]
+    configuration: str  # with {}
+
+    def subject(self, tlab: str, size: str) -> str:
+        return f"TLAB {tlab}, {self.name} {size}"
+
+
+def _base(tlab: str) -> str:
+    return f"TLAB {tlab}"
+
+
+def _foreign(results: Rounds, name: str, level: str) -> float:
+    """Percent of the requests at that level, over all rounds."""
+    rounds = results[name]
+    return 100 * sum(v[f"{level}.foreign"] for v in rounds) / max(1, sum(v["requests"] for v in rounds))
+
+
+def _mean(results: Rounds, family: Family, tlabs: tuple[str, ...]) -> float:
+    """Speed-up over TLABs of the same size, mean over sizes."""
+    return geometric_mean(ratio(results, family.subject(t, s), RATE, _base(t)).median for t in tlabs for s in family.sizes)
+
+
+def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growing: bool) -> None:  # type: ignore[no-untyped-def]
+    for size in family.sizes:
+        spreads = [ratio(results, family.subject(t, size), RATE, "TLAB growing" if growing else _base(t)) for t in tlabs]
+        middle = [s.median for s in spreads]
+        axes.errorbar(range(len(tlabs)), middle, [[s.median - s.low for s in spreads], [s.high - s.median for s in spreads]],
+                      marker=".", lw=1, capsize=2, label=size)
+    if growing:
+        axes.plot([ratio(results, _base(t), RATE, "TLAB growing").median for t in tlabs], "k--", lw=1, label="no level between")
+    else:
+        axes.axhline(1, color="k", lw=1, ls="--")
+    axes.set_xticks(range(len(tlabs)), tlabs)
+    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"))
+    axes.legend(fontsize=8)
+
+
+def _speedup_table(page: Page, results: Rounds, families: list[Family], tlabs: tuple[str, ...], growing: bool) -> None:
+    columns = [(f, s) for f in families for s in f.sizes]
+    rows = []
+    for t in tlabs:
+        base = "TLAB growing" if growing else _base(t)
+        own = [str(ratio(results, _base(t), RATE, base))] if growing else [f"{median(results, _base(t), RATE) / 1e6:.1f}"]
+        rows.append([t, *own, *(f"{ratio(results, f.subject(t, s), RATE, base).median:.2f}" for f, s in columns)])
+    page.table(["TLAB", "TLAB only" if growing else "TLAB only, M objects/s", *(f"{f.name} {s}" for f, s in columns)], rows)
+
+
+def _foreign_table(page: Page, results: Rounds, family: Family, level: str, tlabs: tuple[str, ...], paper: dict, all_sizes) -> None:  # type: ignore[no-untyped-def,type-arg]
+    def cell(t: str, s: str) -> str:
+        theirs = paper[t][all_sizes.index(s)] if t in paper else None
+        return f"{_foreign(results, family.subject(t, s), level):.3f} ({'-' if theirs is None else f'{theirs:.2f}'})"
+
+    page.table(["TLAB", *(f"{family.name} {s}" for s in family.sizes)], [[t, *(cell(t, s) for s in family.sizes)] for t in tlabs])
+
+
+def _four(page: Page, results: Rounds, tlabs: tuple[str, ...], plab: Family, cas: Family, cs: Family, four: list[Family]) -> None:
+    three = [(plab, FOUR["plab"]), (cas, FOUR["clab"]), (cs, FOUR["clab"])]
+    columns = [*three, *((f, f.sizes[0]) for f in four)]
+    page.say(f"Four levels (TLAB, CLAB of {FOUR['clab']}, PLAB of {FOUR['plab']}, space) against three: speed-up over TLABs of the same "
+             "size.")
+    page.table(["TLAB", *(f"{f.name} {s}" for f, s in columns)],
+               [[t, *(ratio(results, f.subject(t, s), RATE, _base(t)) for f, s in columns)] for t in tlabs])
+
+    def draw(axes) -> None:  # type: ignore[no-untyped-def]
+        for f, s in columns:
+            axes[0].plot([ratio(results, f.subject(t, s), RATE, _base(t)).median for t in tlabs], marker=".", label=f"{f.name} {s}")
+        axes[0].set_xticks(range(len(tlabs)), tlabs)
+        axes[0].set(title="Four levels and three", xlabel="TLAB", ylabel="speed-up over TLABs only")
+        axes[0].legend(fontsize=8)
+
+    page.panels("lab-hab-levels", 1, 1, draw)
+    gain = geometric_mean(ratio(results, four[0].subject(t, four[0].sizes[0]), RATE, cas.subject(t, FOUR["clab"])).median for t in tlabs)
+    page.say(f"Four levels over three with CLABs by compare-and-swap: {gain:.3f}. The paper does not say; it expects that other "
+             "configurations may be beneficial.")
+
+
+def run(options: argparse.Namespace, page: Page) -> None:
+    smoke = options.smoke
+    tlabs = ("none", "16K", "growing") if smoke else TLABS
+    plab = Family("PLAB", (FOUR["plab"],) if smoke else PLABS, "plab={} sync=cas")
+    cas = Family("CLAB cas", (FOUR["clab"],) if smoke else CLABS, "clab={} sync=cas")
+    cs = Family("CLAB cs", cas.sizes, "clab={} sync=cs")
+    sizes = f"{FOUR['clab']}+{FOUR['plab']}"
+    four = [Family(f"four levels {sync}", (sizes,), f"clab={FOUR['clab']} plab={FOUR['plab']} sync={sync}") for sync in ("cas", "cs")]
+    threads = 2 * (os.cpu_count() or 1)
+    common = f"threads={threads} young={'128M ms=10' if smoke else '512M ms=200'} pause_us=500"
+    configurations: dict[str, str] = {}
+    for t in tlabs:  # a round goes through them in this order: what is compared runs close together
+        configurations[_base(t)] = f"{common} tlab={t}"
+        for f in (plab, cas, cs, *four):
+            for s in f.sizes:
+                configurations[f.subject(t, s)] = f"{common} tlab={t} {f.configuration.format(s)}"
+    results = measure(options, "hab", "busy", configurations, options.rounds)
+
+    page.head("Hierarchical allocation buffers")
+    page.say(f"{threads} threads that allocate and initialise objects as javac's (16 to 128 bytes, one in fifty an array of up to 2 KiB) "
+             f"from a young space of {'128' if smoke else '512'} MiB; a collection takes 0.5 ms and finds everything dead. Speed-up is in "
+             "objects per second, median of the rounds; the paper ran SPECjvm2008 javac with 80 threads on 40 cores. cas: by "
+             "compare-and-swap, as in the paper; cs: by critical sections. A/A: "
+             f"{ratio(results, AGAIN, RATE, next(iter(configurations)))}.")
+    buffers = results[plab.subject(tlabs[0], plab.sizes[0])][0]["processor.buffers"]
+    if buffers == 1:
+        page.say("All cores here share one last-level cache, so there is one PLAB: no request to it is foreign, and it is shared by all.")
+    page.say("Figure 2: over TLABs of the same size and nothing between them and the space.")
+    _speedup_table(page, results, [plab, cas, cs], tlabs, growing=False)
+    panels = [plab, cas, cs]
+    page.panels("lab-hab-figure2", 1, 3, lambda axes: [_lines(a, results, f, tlabs, False) for a, f in zip(axes, panels, strict=True)])
+    first, last = tlabs[1], tlabs[-2]
+    small, large = (geometric_mean(_mean(results, f, (t,)) for f in panels) for t in (first, last))
+    page.finding(small >= large, f"smaller TLABs gain more (paper): speed-up {small:.2f} with {first}, {large:.2f} with {last}.")
+    p, c, s = (_mean(results, f, tlabs) for f in panels)
+    page.finding(c >= p, f"CLABs are on average slightly better than PLABs (paper): {c:.3f} by compare-and-swap and {s:.3f} by critical "
+                 f"sections against {p:.3f}.")
+    grown = max(_mean(results, f, ("growing",)) for f in panels)
+    page.finding(grown > 1, f"growing TLABs gain, too (paper): at best {grown:.2f}.")
+
+    page.say("Figure 3: the same over growing TLABs.")
+    _speedup_table(page, results, panels, tlabs, growing=True)
+    page.panels("lab-hab-figure3", 1, 3, lambda axes: [_lines(a, results, f, tlabs, True) for a, f in zip(axes, panels, strict=True)])
+    for f in (cas, cs):
+        spread: Spread = max((ratio(results, f.subject("16K", size), RATE, "TLAB growing") for size in f.sizes), key=lambda x: x.median)
+        page.finding(spread.median >= 0.95, f"small TLABs of one size on {f.name} do as well as growing ones (paper): 16K at best {spread}.")
+    chosen = ratio(results, cas.subject("16K", FOUR["clab"]), RATE, "TLAB growing")
+    page.check(f"16K TLABs on CLABs of {FOUR['clab']} by cas, over growing TLABs", str(chosen), ">= 0.95", chosen.median >= 0.95)
+    chosen = ratio(results, cs.subject("16K", FOUR["clab"]), RATE, "TLAB growing")
+    page.check(f"16K TLABs on CLABs of {FOUR['clab']} by cs, over growing TLABs", str(chosen), ">= 0.95", chosen.median >= 0.95)
+
+    for f, level, number, paper, all_sizes in ((plab, "processor", "I", TABLE_1, PLABS), (cas, "core", "II", TABLE_2, CLABS)):
+        page.say(f"Table {number}: foreign allocations in percent of the requests at that level, ours (paper's).")
+        _foreign_table(page, results, f, level, tlabs, paper, all_sizes)
+    worst = max(_foreign(results, cas.subject(t, size), "core") for t in tlabs for size in cas.sizes)
+    page.finding(worst < 1, f"foreign allocations are rare (paper: 0.00 to 2.81 %): at most {worst:.3f} % on CLABs, none by critical sections.")
+    sized = [_foreign(results, cas.subject(t, size), "core") for size in (cas.sizes[0], cas.sizes[-1]) for t in tlabs]
+    low, high = sum(sized[: len(tlabs)]) / len(tlabs), sum(sized[len(tlabs) :]) / len(tlabs)
+    page.finding(high > low, f"foreign allocations become more with larger CLABs (paper): {low:.4f} % with {cas.sizes[0]}, {high:.4f} % "
+                 f"with {cas.sizes[-1]}.")
+    page.check("foreign allocations, worst of Table II", f"{worst:.3f} %", "< 0.5 %", worst < 0.5)
+    _four(page, results, tlabs, plab, cas, cs, four)

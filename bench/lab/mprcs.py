@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""[MP-RCS] section 6: Table 1, Figures 9 and 10, Table 2; and when to cease allocating LABs, the question that 6.3 ends with."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable
+
+from experiment import MIB, measure
+from interleave import Rounds, median, ratio
+from page import Page
+from report import ROOT, plain_numbers
+
+BY = ("thread", "core", "flip")
+PAUSE = 200  # microseconds of a collection
+RATE = "messages_per_second"
+
+
+def _association(by: str, lab: str) -> str:
+    """Its own kind of buffers only, as in the paper; flip has both."""
+    tlab = f" tlab={lab}" if by != "core" else ""
+    clab = f" clab={lab} sync=cs" if by != "thread" else ""
+    return f"by={by}{tlab}{clab}"
+
+
+# Table 1.
+
+PAPER_PATH = {"lab_from_thread": 7, "lab_from_core_cs": 17}
+
+
+def _path_lengths(options: argparse.Namespace) -> dict[str, int]:
+    """Instructions from the entry of the emitted functions to their return."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import count_fastpath
+
+    binary = str(options.build / "bench" / "lab" / "bench_lab_objects")
+    names = ("lab_from_thread", "lab_from_core_cs", "lab_from_core_cas")
+    return {name: len(count_fastpath.analyse(name, count_fastpath.disassemble(binary, name)).longest) for name in names}
+
+
+def objects(options: argparse.Namespace, page: Page) -> None:
+    results = measure(options, "objects", "objects", {"objects": "turns=1 objects=1000" if options.smoke else ""}, 3 * options.rounds)
+    page.head("What an object costs: one thread")
+    if not results["objects"][0]["sequences"]:
+        page.say("There are no restartable sequences here, so nothing to compare.")
+        return
+    x86 = platform.machine() == "x86_64"
+    lengths = _path_lengths(options) if x86 else {}
+    page.say("Table 1: objects of 48 bytes from a young space of 2 MiB with buffers of 64 KiB, nanoseconds each with the loop around. "
+             "Emitted: a function for the purpose, as a compiler would emit it; engine: the library's function for all levels and policies.")
+    rows = []
+    for key, engine, function, text in (("thread", "engine_thread", "lab_from_thread", "the thread's buffer"),
+                                        ("core_cs", "engine_cs", "lab_from_core_cs", "the core's, critical sections"),
+                                        ("core_cas", "engine_cas", "lab_from_core_cas", "the core's, compare-and-swap")):
+        rows.append([text, f"{median(results, 'objects', key):.2f}", ratio(results, "objects", key, "objects", "thread"),
+                     f"{median(results, 'objects', engine):.2f}", ratio(results, "objects", engine, "objects", "engine_thread"),
+                     lengths.get(function, "-"), PAPER_PATH.get(function, "-")])
+    page.table(["from", "emitted, ns", "over thread", "engine, ns", "over thread", "instructions", "paper"], rows)
+    over, of_cas = (ratio(results, "objects", "core_cs", "objects", base) for base in ("thread", "core_cas"))
+    page.finding(over.median < 2, f"the core's buffer costs a little more per object (paper: 13.9 cycles, 10.2 instructions): "
+                 f"{median(results, 'objects', 'core_cs') - median(results, 'objects', 'thread'):.2f} ns"
+                 + (f", {lengths['lab_from_core_cs'] - lengths['lab_from_thread']} instructions." if lengths else "."))
+    page.check("object from the core's buffer by cs over the thread's", str(over), "<= 1.3", over.median <= 1.3)
+    page.check("object from the core's buffer by cs over cas", str(of_cas), "<= 0.5", of_cas.median <= 0.5)
+    over, of_cas = (ratio(results, "objects", "engine_cs", "objects", base) for base in ("engine_thread", "engine_cas"))
+    page.check("the same through the engine's functions, over the thread's", str(over), "<= 1.3", over.median <= 1.3)
+    page.check("the same through the engine's functions, over cas", str(of_cas), "<= 0.5", of_cas.median <= 0.5)
+
+
+# Figure 9.
+
+
+def busy(options: argparse.Namespace, page: Page) -> None:
+    counts = (1, 4) if options.smoke else (1, 2, 4, 8, 16, 32, 64)
+    common = f"young=4M work=1000 pause_us={PAUSE} ms={10 if options.smoke else 250}"
+    results = measure(options, "busy", "busy",
+                      {f"{by}/{n}": f"{common} threads={n} {_association(by, 'doubling')}" for n in counts for by in BY}, options.rounds)
+    for rounds in results.values():
+        for v in rounds:
+            v["per_million"] = 1e6 * v["collections"] / v["objects"]
+            v["wasted_percent"] = 100 * v["wasted_bytes"] / max(1.0, v["bytes"] + v["wasted_bytes"])
+    page.head("Threads that compute: 1 to 64")
+    page.say("Figure 9: default sizing (doubling), young space of 4 MiB, about 0.3 microseconds of computing per object. Objects per second, "
+             "by core and flip over by thread within a round; collections per million objects, and bytes given up with buffers, by thread / by core / "
+             "flip; the part of flip's collections after which it was by core.")
+
+    def three(n: int, key: str) -> str:
+        return " / ".join(f"{median(results, f'{by}/{n}', key):.2f}" for by in BY)
+
+    def flipped(n: int) -> str:
+        rounds = results[f"flip/{n}"]
+        return f"{100 * sum(v['collections_by_core'] for v in rounds) / max(1, sum(v['collections'] for v in rounds)):.0f}"
+
+    page.table(
+        ["threads", "by thread, M/s", "core / thread", "flip / thread", "collections", "wasted, %", "flip: by core, %"],
+        [[n, f"{median(results, f'thread/{n}', 'objects_per_second') / 1e6:.2f}",
+          *(ratio(results, f"{by}/{n}", "objects_per_second", f"thread/{n}") for by in ("core", "flip")),
+          three(n, "per_million"), three(n, "wasted_percent"), flipped(n)]
+         for n in counts],
+    )
+
+    def draw(axes) -> None:  # type: ignore[no-untyped-def]
+        for key, axis, label in (("objects_per_second", axes[0], "objects per second"), ("per_million", axes[1], "collections per million objects")):
+            for by in BY:
+                axis.plot(counts, [median(results, f"{by}/{n}", key) for n in counts], marker="o", label=f"by {by}")
+            axis.set(xscale="log", xlabel="threads", ylabel=label, ylim=(0, None))
+            axis.set_xticks(counts)
+            axis.minorticks_off()
+            plain_numbers(axis.xaxis)
+            axis.legend()
+
+    page.panels("lab-mprcs-figure9", 1, 2, draw)
+    most = counts[-1]
+    saved = ratio(results, f"core/{most}", "per_million", f"thread/{most}")
+    page.finding(saved.median < 1, f"many threads collect less by core (paper: by thread 2 to 5 % of the heap are wasted): {saved} of the "
+                 f"collections at {most} threads, {median(results, f'thread/{most}', 'wasted_percent'):.1f} % wasted by thread and "
+                 f"{median(results, f'core/{most}', 'wasted_percent'):.1f} % by core.")
+    rate = ratio(results, f"core/{most}", "objects_per_second", f"thread/{most}")
+    page.finding(rate.median >= 1, f"beyond 16 threads by core is faster (paper): {rate} at {most}.")
+    few = ratio(results, "core/1", "objects_per_second", "thread/1")
+    page.finding(few.median < 1, f"with few threads by core is slower (paper): {few} at 1.")
+
+
+# Figure 10.
+
+POLICIES = ("4K", "16K", "64K", "128K", "512K", "doubling")
+
+
+def bursty(options: argparse.Namespace, page: Page) -> None:
+    smoke = options.smoke
+    spaces = (2,) if smoke else (2, 4, 8)
+    counts = (40, 100) if smoke else (200, 400, 600, 800, 1000)
+    policies = ("16K", "doubling") if smoke else POLICIES
+    messages = 20 if smoke else 1000
+    names = {f"{by}/{young}/{lab}/{n}": f"young={young}M threads={n} messages={messages} pause_us={PAUSE} {_association(by, lab)}"
+             for n in counts for lab in policies for young in spaces for by in ("thread", "core")}
+    results = measure(options, "bursty", "bursty", names, max(1, options.rounds * 3 // 5))
+    page.head("Threads that sleep: a chat server")
+    page.say(f"Figure 10: messages per second, in thousands; a room has 20 threads, a collection takes {PAUSE} microseconds. "
+             f"At {counts[-1]} threads:")
+    most = counts[-1]
+    page.table(["LABs", *(f"{young} MiB by {by}" for young in spaces for by in ("thread", "core"))],
+               [[lab, *(f"{median(results, f'{by}/{young}/{lab}/{most}', RATE) / 1e3:.0f}" for young in spaces for by in ("thread", "core"))]
+                for lab in policies])
+
+    def draw(axes) -> None:  # type: ignore[no-untyped-def]
+        panels = [(young, by) for young in spaces for by in ("thread", "core")]
+        for axis, (young, by) in zip(axes, panels, strict=True):
+            for lab in policies:
+                axis.plot(counts, [median(results, f"{by}/{young}/{lab}/{n}", RATE) / 1e3 for n in counts], marker=".", label=lab)
+            axis.set(title=f"{young} MiB, by {by}", xlabel="threads", ylabel="thousand messages per second", ylim=(0, None))
+            axis.legend(fontsize=8)
+
+    page.panels("lab-mprcs-figure10", len(spaces), 2, draw)
+
+    def range_of(by: str, young: int) -> float:
+        rates = [median(results, f"{by}/{young}/{lab}/{most}", RATE) for lab in policies]
+        return max(rates) / min(rates)
+
+    for young in spaces:
+        thread, core = range_of("thread", young), range_of("core", young)
+        page.finding(core < thread, f"{young} MiB: by core, the policy matters less (paper): the best policy does {core:.2f} of the worst, by "
+                     f"thread {thread:.2f}.")
+    gains = [ratio(results, f"core/{young}/doubling/{most}", RATE, f"thread/{young}/doubling/{most}").median for young in spaces]
+    page.finding(max(gains) > 1, f"with the default policy by core gains (paper: up to 15 %): {100 * (max(gains) - 1):.0f} % at best.")
+    if not smoke:
+        rates = {lab: median(results, f"thread/2/{lab}/{most}", RATE) for lab in policies}
+        worst = min(rates, key=lambda lab: rates[lab])
+        page.finding(worst == "64K", f"2 MiB by thread: LABs of 64K do worst, larger ones better since objects are allocated one by one when no "
+                     f"LAB is left (paper, Figure 10(a)); here {worst} does worst.")
+
+
+# Table 2. The paper's columns: 10 rooms by thread, by core, flip; 50 rooms the same. The client.
+
+
+def _labs(v: dict[str, float], key: str) -> float:
+    return v[f"thread.{key}"] + v[f"core.{key}"]
+
+
+Row = tuple[str, Callable[[dict[str, float]], float], tuple[float, ...]]
+TABLE_2: tuple[Row, ...] = (
+    ("young collections", lambda v: v["collections"], (176.2, 11.1, 13.1, 958, 55.3, 58)),
+    ("time in collections, ms", lambda v: 1e3 * v["collection_seconds"], (143.5, 12.1, 13.6, 3195.7, 278.1, 283)),
+    ("after which by thread", lambda v: v["collections"] - v["collections_by_core"], (176.2, 0, 3.1, 958, 0, 3)),
+    ("after which by core", lambda v: v["collections_by_core"], (0, 11.1, 10, 0, 55.3, 55)),
+    ("LABs", lambda v: _labs(v, "labs"), (10486.5, 700.3, 663.3, 57990.7, 3044.3, 3005.8)),
+    ("MiB in LABs", lambda v: _labs(v, "lab_bytes") / MIB, (654.7, 33.7, 40.8, 3623.7, 180.2, 187.2)),
+    ("transactions, succeeded", lambda v: v["core.transactions"], (0, 701.2, 528.3, 0, 3044.5, 2881.1)),
+    ("transactions, failed", lambda v: v["core.failed"], (0, 1.7, 1.3, 0, 1.3, 1.1)),
+    ("transactions, invalid", lambda v: v["core.invalid"], (0, 1.4, 1, 0, 0.7, 0.3)),
+    ("sidelined", lambda v: v["core.sidelined"], (0, 2.6, 1.5, 0, 1.5, 2)),
+    ("MiB sidelined", lambda v: v["core.sidelined_bytes"] / MIB, (0, 0.153, 0.094, 0, 0.094, 0.125)),
+    ("sidelined, never used", lambda v: v["core.unused_sidelined"], (0, 0, 0.1, 0, 0, 0.00625)),
+    ("MiB of these", lambda v: v["core.unused_sidelined_bytes"] / MIB, (0, 0, 0, 0, 0, 0)),
+    ("partially used LABs", lambda v: _labs(v, "partial"), (10687.3, 62.4, 182.3, 59342.8, 298.6, 423.2)),
+    ("MiB wasted in these", lambda v: _labs(v, "wasted_bytes") / MIB, (641.1, 0.937, 7.818, 3576.6, 2.792, 9.262)),
+)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def statistics(options: argparse.Namespace, page: Page) -> None:
+    rooms = (2, 4) if options.smoke else (10, 50)
+    messages = 50 if options.smoke else 1500
+    results = measure(options, "statistics", "bursty",
+                      {f"{by}/{r}": f"young=4M threads={20 * r} messages={messages} pause_us={PAUSE} {_association(by, '64K')}"
+                       for r in rooms for by in BY}, options.rounds)
+    page.head("Threads that sleep: what the buffers did")
+    page.say(f"Table 2: LABs of 64 KiB, young space of 4 MiB, {messages:,} messages per room; means of the rounds, ours (paper's, for VolanoMark's "
+             "client). Collections' time is simulated. Under flip, TLABs come from the core's buffers and count there, too.")
+    rows = []
+    for name, value, paper in TABLE_2:
+        cells = []
+        for i, r in enumerate(rooms):
+            for j, by in enumerate(BY):
+                found = [value(v) for v in results[f"{by}/{r}"]]
+                cells.append(f"{_number(sum(found) / len(found))} ({_number(paper[3 * i + j])})")
+        rows.append([name, *cells])
+    page.table(["", *(f"{r} rooms, {by}" for r in rooms for by in BY)], rows)
+    most = rooms[-1]
+    counts = {by: median(results, f"{by}/{most}", "collections") for by in BY}
+    for by, theirs in (("core", 55.3), ("flip", 58)):
+        collections = ratio(results, f"{by}/{most}", "collections", f"thread/{most}")
+        wasted = ratio(results, f"{by}/{most}", "wasted_bytes", f"thread/{most}")
+        page.finding(collections.median <= 0.1, f"{20 * most} threads collect far less by {by} (paper: {theirs:g} against 958 collections): "
+                     f"{counts[by]:.0f} against {counts['thread']:.0f}; {wasted.median:.5f} of the bytes are wasted (paper: "
+                     f"{(2.792 if by == 'core' else 9.262) / 3576.6:.5f}).")
+        page.check(f"{20 * most} bursty threads: collections by {by} over by thread", f"{collections.median:.4f}", "<= 0.1", collections.median <= 0.1)
+        page.check(f"{20 * most} bursty threads: bytes wasted by {by} over by thread", f"{wasted.median:.5f}", "<= 0.01", wasted.median <= 0.01)
+    rate = ratio(results, f"core/{most}", RATE, f"thread/{most}")
+    page.say(f"Messages per second by core over by thread at {20 * most} threads: {rate}.")
+
+
+# The end of the space.
+
+
+def end(options: argparse.Namespace, page: Page) -> None:
+    stops = (0, 100) if options.smoke else (0, 10, 20, 50, 100)
+    threads, messages = (100, 50) if options.smoke else (1000, 1000)
+    results: Rounds = measure(options, "end", "bursty",
+                              {f"{by}/{s}": f"young=4M threads={threads} messages={messages} pause_us={PAUSE} stop={s} {_association(by, '64K')}"
+                               for s in stops for by in ("thread", "core")}, options.rounds)
+    page.head("Threads that sleep: when to cease allocating LABs")
+    page.say(f"The study that the paper calls for: no buffers are handed out when less than this part of the space is left, objects only. LABs of "
+             f"64 KiB, young space of 4 MiB, {threads} threads; median of the rounds.")
+    for by in ("thread", "core"):
+        page.table(
+            [f"by {by}, permille", "collections", "thousand messages/s", "over never", "direct objects, %"],
+            [[s, f"{median(results, f'{by}/{s}', 'collections'):.0f}", f"{median(results, f'{by}/{s}', RATE) / 1e3:.0f}",
+              ratio(results, f"{by}/{s}", RATE, f"{by}/0"), f"{100 * median(results, f'{by}/{s}', 'direct') / (30 * messages * threads / 20):.2f}"]
+             for s in stops],
+        )
+
+    def draw(axes) -> None:  # type: ignore[no-untyped-def]
+        for key, axis, scale, label in ((RATE, axes[0], 1e3, "thousand messages per second"), ("collections", axes[1], 1, "collections")):
+            for by in ("thread", "core"):
+                axis.plot(stops, [median(results, f"{by}/{s}", key) / scale for s in stops], marker="o", label=f"by {by}")
+            axis.set(xlabel="no buffers when less than this is left, permille", ylabel=label, ylim=(0, None))
+            axis.legend()
+
+    page.panels("lab-mprcs-end", 1, 2, draw)
+    best = max(stops, key=lambda s: median(results, f"thread/{s}", RATE))
+    few, all_of_them = (median(results, f"thread/{s}", "collections") for s in (best, 0))
+    page.finding(best != 0, f"to stop before the end helps threads that hold buffers (paper, of large LABs): best at {best} permille, "
+                 f"{few:.0f} collections against {all_of_them:.0f} without.")
