@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "lanes.h"
+
+#if defined(TERRACE_INJECT)
+#include "arch/sequences.h"
+#endif
+
+#include <csignal>
+#include <sched.h>
+
+namespace lab_oracle {
+
+namespace {
+
+std::size_t any_size(std::mt19937& rng) {
+  const unsigned dice = rng() % 64;
+  const unsigned most = dice == 0 ? 700 : dice < 6 ? 100 : 10;  // words of 16 bytes
+  return 16 * (1 + rng() % most);
+}
+
+void allocate_one(World::Mutator& mutator, std::mt19937& rng) {
+  using From = World::Mutator::From;
+  const unsigned dice = rng() % 8;
+  const From from = dice < 5 ? From::thread : dice < 7 ? From::core : From::level;
+  mutator.allocate(from, static_cast<int>(rng() % TERRACE_LAB_LEVELS), any_size(rng));
+}
+
+void set_delays([[maybe_unused]] std::uint32_t before, [[maybe_unused]] std::uint32_t between) {
+#if defined(TERRACE_INJECT)
+  __atomic_store_n(&terrace_delays[0], before, __ATOMIC_RELAXED);
+  __atomic_store_n(&terrace_delays[1], between, __ATOMIC_RELAXED);
+#endif
+}
+
+}  // namespace
+
+Lanes::Lanes(World& world, Weather weather) : world_(world), weather_(weather), rng_(weather.seed), lanes_(weather.threads) {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  for (int c = 0; c < CPU_SETSIZE; ++c) {
+    if (CPU_ISSET(c, &allowed)) cpus_.push_back(c);
+  }
+}
+
+bool Lanes::may_live(unsigned number) const {
+  return !over_.load(std::memory_order_relaxed) && (number == 1 || !quiet_.load(std::memory_order_relaxed));
+}
+
+void Lanes::one_life(Lane& lane, unsigned number, std::mt19937& rng) {
+  {
+    const std::lock_guard lock(lane.mutex);
+    lane.running = pthread_self();
+  }
+  {
+    World::Mutator mutator(world_, number);
+    for (unsigned n = rng() % 20000; n != 0 && may_live(number); --n) allocate_one(mutator, rng);
+  }
+  const std::lock_guard lock(lane.mutex);
+  lane.running.reset();
+}
+
+void Lanes::live(Lane& lane, unsigned number) {
+  std::mt19937 rng(1000 * weather_.seed + number);
+  while (!over_.load(std::memory_order_relaxed)) {
+    if (may_live(number)) {
+      std::thread([&] { one_life(lane, number, rng); }).join();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+}
+
+void Lanes::disturb(Lane& lane) {
+  const std::lock_guard lock(lane.mutex);
+  if (!lane.running) return;
+  if (rng_() % 2 == 0) {
+    pthread_kill(*lane.running, SIGUSR1);
+    return;
+  }
+  cpu_set_t some;
+  CPU_ZERO(&some);
+  CPU_SET(cpus_[rng_() % cpus_.size()], &some);
+  if (rng_() % 4 == 0) {
+    for (const int c : cpus_) CPU_SET(c, &some);
+  }
+  pthread_setaffinity_np(*lane.running, sizeof some, &some);
+}
+
+void Lanes::disturb(std::chrono::steady_clock::time_point end) {
+  while (std::chrono::steady_clock::now() < end) {
+    if (rng_() % 16 == 0) {  // a storm: everybody
+      for (Lane& lane : lanes_) disturb(lane);
+    } else {
+      disturb(*std::next(lanes_.begin(), rng_() % weather_.threads));
+    }
+    if (rng_() % 128 == 0) quiet_ = !quiet_;
+    if (weather_.delays) set_delays(rng_() % 3 == 0 ? 20000 : 300, rng_() % 3 != 0 ? 40000 : 300);
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
+void Lanes::run(std::chrono::milliseconds duration) {
+  std::signal(SIGUSR1, [](int) {});
+  std::vector<std::thread> threads;
+  unsigned number = 0;
+  for (Lane& lane : lanes_) threads.emplace_back([this, &lane, n = ++number] { live(lane, n); });
+  disturb(std::chrono::steady_clock::now() + duration);
+  set_delays(0, 0);
+  over_ = true;
+  for (std::thread& t : threads) t.join();
+}
+
+}  // namespace lab_oracle

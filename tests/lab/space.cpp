@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "space.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <sys/mman.h>
+
+namespace lab_oracle {
+
+namespace {
+
+// The first word of an object or filler: size in words, whose it is, and for fillers a bit.
+constexpr std::uint64_t filler = std::uint64_t{1} << 63;
+constexpr std::uint64_t header(std::size_t words, std::uint32_t stamp) { return std::uint64_t{stamp} << 24 | words; }
+constexpr std::size_t words_of(std::uint64_t header) { return header & 0xffffff; }
+// The others.
+constexpr std::uint64_t stamped(std::uint64_t header, std::size_t at) { return ~header ^ at << 32; }
+
+std::uint64_t* map(std::size_t bytes) {
+  void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) fail("no memory", bytes);
+  return static_cast<std::uint64_t*>(p);
+}
+
+}  // namespace
+
+void fail(const char* what, std::uint64_t where) {
+  std::fprintf(stderr, "  wrong: %s, at %llu\n", what, static_cast<unsigned long long>(where));
+  std::fflush(stderr);
+  std::_Exit(1);
+}
+
+void Space::Unmap::operator()(std::uint64_t* p) const { munmap(p, bytes); }
+
+Space::Space(std::size_t bytes)
+    : words_(bytes / 8), memory_(map(bytes), Unmap{bytes}), owned_(std::make_unique<std::atomic<std::uint8_t>[]>(words_)) {
+  empty();
+}
+
+void Space::describe(terrace_lab_config& config) {
+  config.self = this;
+  config.source = source;
+  config.available = available;
+  config.fill = fill;
+  config.young_bytes = bytes();
+}
+
+void* Space::source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
+  auto& s = *static_cast<Space*>(self);
+  const bool above = (s.turn_.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 28) % 2 == 0;
+  Ends ends = s.ends_.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::size_t room = 8 * std::size_t{ends.high - ends.low};
+    const std::size_t n = desired <= room ? desired : min <= room ? room : 0;
+    if (n == 0) return nullptr;
+    const auto words = static_cast<std::uint32_t>(n / 8);
+    const Ends next = above ? Ends{ends.low, ends.high - words} : Ends{ends.low + words, ends.high};
+    if (!s.ends_.compare_exchange_weak(ends, next, std::memory_order_relaxed)) continue;
+    *actual = n;
+    return s.memory_.get() + (above ? next.high : ends.low);
+  }
+}
+
+std::size_t Space::available(void* self) {
+  const Ends ends = static_cast<Space*>(self)->ends_.load(std::memory_order_relaxed);
+  return 8 * std::size_t{ends.high - ends.low};
+}
+
+void Space::fill(void* self, void* start, void* end) {
+  auto& s = *static_cast<Space*>(self);
+  const std::size_t first = s.index_of(start), count = s.index_of(end) - first;
+  if (s.index_of(end) <= first) fail("a tail with its end before its start", first);
+  s.own(first, count);
+  s.memory_.get()[first] = filler | count;
+}
+
+std::size_t Space::index_of(const void* p) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(memory_.get());
+  if (at > bytes() || at % 8 != 0) fail("an address that is not in the space", at);
+  return at / 8;
+}
+
+void Space::own(std::size_t first, std::size_t count) {
+  const Ends ends = ends_.load(std::memory_order_relaxed);
+  const bool is_free = ends.low < ends.high && first + count > ends.low && first < ends.high;
+  if (first + count > words_ || is_free) fail("words that the source still has", first);
+  for (std::size_t i = first; i < first + count; ++i) {
+    if (owned_[i].exchange(1, std::memory_order_relaxed) != 0) fail("a word that has an owner", i);
+  }
+}
+
+void Space::take(void* object, std::size_t bytes, std::uint32_t stamp) {
+  const std::size_t first = index_of(object), count = bytes / 8;
+  own(first, count);
+  std::uint64_t* const words = memory_.get() + first;
+  words[0] = header(count, stamp);
+  for (std::size_t i = 1; i < count; ++i) words[i] = stamped(words[0], first + i);
+}
+
+// Its size in words.
+std::size_t Space::check_one(std::size_t at, Sums& sums) const {
+  const std::uint64_t h = memory_.get()[at];
+  const std::size_t count = words_of(h);
+  if ((h & filler) != 0) {
+    sums.fillers += 8 * count;
+    return count;
+  }
+  for (std::size_t i = at + 1; i < at + count && i < words_; ++i) {
+    if (memory_.get()[i] != stamped(h, i)) fail("a word that is not as its owner left it", i);
+  }
+  sums.objects += 8 * count;
+  return count;
+}
+
+void Space::check_range(std::size_t at, std::size_t end, Sums& sums) const {
+  sums.handed_out += 8 * (end - at);
+  for (std::size_t i = at; i < end; ++i) {
+    if (owned_[i].load(std::memory_order_relaxed) == 0) fail("a word without owner", i);
+  }
+  while (at < end) {
+    const std::size_t count = check_one(at, sums);
+    if (count == 0 || count > end - at) fail("no object and no filler", at);
+    at += count;
+  }
+}
+
+Space::Sums Space::check() const {
+  const Ends ends = ends_.load(std::memory_order_relaxed);
+  Sums sums{};
+  if (ends.low == ends.high) {  // an object may lie across
+    check_range(0, words_, sums);
+  } else {
+    check_range(0, ends.low, sums);
+    check_range(ends.high, words_, sums);
+  }
+  return sums;
+}
+
+void Space::empty() {
+  for (std::size_t i = 0; i < words_; ++i) {
+    owned_[i].store(0, std::memory_order_relaxed);
+    memory_.get()[i] = 0;
+  }
+  ends_.store({0, static_cast<std::uint32_t>(words_)}, std::memory_order_relaxed);
+}
+
+}  // namespace lab_oracle

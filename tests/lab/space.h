@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// A young space with an oracle: between two collections each word is handed out by the source once and belongs to one object
+// or one filler; at a collection all that was handed out must be covered by them, and every word must be as its owner left it.
+//
+// The source gives pieces from both ends, so that buffers have neighbours and addresses do not only grow: an engine that mixes
+// the end of one buffer with the top of another must not get away with it.
+#pragma once
+
+#include "terrace/lab.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace lab_oracle {
+
+/// Says what is wrong and ends the process.
+[[noreturn]] void fail(const char* what, std::uint64_t where);
+
+class Space {
+ public:
+  explicit Space(std::size_t bytes);
+  std::size_t bytes() const { return 8 * words_; }
+  /// Sets self, source, available and fill.
+  void describe(terrace_lab_config& config);
+
+  /// The caller has got an object; `stamp` is written into all of it, behind a word with its size.
+  void take(void* object, std::size_t bytes, std::uint32_t stamp);
+  /// While the world is stopped and nothing is in a buffer.
+  struct Sums {
+    std::uint64_t handed_out, objects, fillers;
+  };
+  Sums check() const;
+  void empty();
+
+ private:
+  // Free are the words in [low, high).
+  struct Ends {
+    std::uint32_t low, high;
+  };
+  static void* source(void* self, std::size_t min, std::size_t desired, std::size_t* actual);
+  static std::size_t available(void* self);
+  static void fill(void* self, void* start, void* end);
+
+  std::size_t index_of(const void* p) const;
+  void own(std::size_t first, std::size_t count);
+  void check_range(std::size_t at, std::size_t end, Sums& sums) const;
+  std::size_t check_one(std::size_t at, Sums& sums) const;
+
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::uint64_t* p) const;
+  };
+  std::size_t words_;
+  std::unique_ptr<std::uint64_t, Unmap> memory_;
+  std::unique_ptr<std::atomic<std::uint8_t>[]> owned_;
+  std::atomic<Ends> ends_;
+  std::atomic<std::uint32_t> turn_{0};
+};
+
+}  // namespace lab_oracle
