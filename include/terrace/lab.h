@@ -148,7 +148,8 @@ struct terrace_lab_counters {
 struct terrace_lab_thread {
   char* top; /* next free byte of the TLAB; both NULL when there is none */
   char* end;
-  uint64_t of_the_engine[30];
+  uint64_t active; /* at offset 16: emitted code that takes objects from a core's buffer itself stores 1 here */
+  uint64_t of_the_engine[29];
 };
 
 /**
@@ -276,9 +277,13 @@ struct terrace_lab_layout {
   char* base;
   size_t stride;
   unsigned count;
+  /* Offsets from the thread pointer, for emitted critical sections: of the kernel's pointer rseq_cs, and of the 4 bytes with i.
+     Both 0 where there are none (TERRACE_LAB_CAS, and on the rungs without sequences): call terrace_lab_allocate_core(). */
+  ptrdiff_t section_offset, slot_offset;
   int sync; /* TERRACE_LAB_CAS: emitted code may take objects by compare-and-swap, see docs/guide/lab.md.
-               TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; top changes only by sequences of the copy of the library
-               that the heap is from, so objects are taken by terrace_lab_allocate_core() */
+               TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; emitted code takes objects by a restartable sequence of its
+               own with these offsets, whose last instruction stores the new top; where they are 0, by
+               terrace_lab_allocate_core() */
 };
 /**
  * terrace_lab_read_layout - where the buffers of @level lie.

@@ -51,7 +51,7 @@ Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) n
     if (!is(Mutant::stays_closed)) b.top.store(seen, std::memory_order_release);  // [L1]
     return {};
   }
-  ++b.counts.transactions;
+  b.counts.transactions.add();
   return install(level, b, old, lab, r);
 }
 
@@ -79,7 +79,8 @@ Range Heap::take_by_cas(int level, Request r) noexcept {
     std::uint64_t seen = 0;
     Range got = take_from(b, r, seen);
     if (seen == refilling) b.busy.fetch_add(1, std::memory_order_relaxed);  // relaxed: a number for people, as the next ones
-    if (got.empty() && i == 0 && seen != refilling && worth_refilling(l, r, b.end.load(std::memory_order_relaxed) - seen)) {
+    if (got.empty() && i == 0 && seen != refilling &&
+        worth_refilling(size_of(b), r, b.end.load(std::memory_order_relaxed) - seen)) {
       got = refill_by_cas(level, b, seen, r);
     }
     if (got.empty()) continue;

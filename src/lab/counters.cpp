@@ -4,25 +4,25 @@
 namespace terrace::lab {
 
 void add(Counts& sum, const Counts& more) noexcept {
-  sum.labs += more.labs;
-  sum.lab_bytes += more.lab_bytes;
-  sum.short_labs += more.short_labs;
-  sum.transactions += more.transactions;
-  sum.partial += more.partial;
-  sum.wasted_bytes += more.wasted_bytes;
-  sum.retired_bytes += more.retired_bytes;
+  sum.labs.add(more.labs.read());
+  sum.lab_bytes.add(more.lab_bytes.read());
+  sum.short_labs.add(more.short_labs.read());
+  sum.transactions.add(more.transactions.read());
+  sum.partial.add(more.partial.read());
+  sum.wasted_bytes.add(more.wasted_bytes.read());
+  sum.retired_bytes.add(more.retired_bytes.read());
 }
 
 namespace {
 
 void add_counts(terrace_lab_counts& out, const Counts& c) noexcept {
-  out.labs += c.labs;
-  out.lab_bytes += c.lab_bytes;
-  out.short_labs += c.short_labs;
-  out.transactions += c.transactions;
-  out.partial += c.partial;
-  out.wasted_bytes += c.wasted_bytes;
-  out.retired_bytes += c.retired_bytes;
+  out.labs += c.labs.read();
+  out.lab_bytes += c.lab_bytes.read();
+  out.short_labs += c.short_labs.read();
+  out.transactions += c.transactions.read();
+  out.partial += c.partial.read();
+  out.wasted_bytes += c.wasted_bytes.read();
+  out.retired_bytes += c.retired_bytes.read();
 }
 
 void add_events(terrace_lab_counts& out, const Buffer& b) noexcept {
@@ -42,12 +42,12 @@ void Heap::read_counters(terrace_lab_counters& out) noexcept {
   out = {};
   const os::LockGuard guard(threads_mutex_);
   add_counts(out.level[TERRACE_LAB_THREAD], departed_.counts);
-  out.direct = departed_.direct;
-  out.direct_bytes = departed_.direct_bytes;
+  out.direct = departed_.direct.read();
+  out.direct_bytes = departed_.direct_bytes.read();
   for (const Thread* t = threads_; t != nullptr; t = t->next) {
     add_counts(out.level[TERRACE_LAB_THREAD], t->counts);
-    out.direct += t->direct;
-    out.direct_bytes += t->direct_bytes;
+    out.direct += t->direct.read();
+    out.direct_bytes += t->direct_bytes.read();
   }
   for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
     const Level& level = levels_[l];
@@ -55,8 +55,8 @@ void Heap::read_counters(terrace_lab_counters& out) noexcept {
       add_counts(out.level[l], level.buffers[i].counts);
       add_events(out.level[l], level.buffers[i]);
     }
-    out.level[l].unused_sidelined = level.unused_sidelined;
-    out.level[l].unused_sidelined_bytes = level.unused_sidelined_bytes;
+    out.level[l].unused_sidelined = level.unused_sidelined.read();
+    out.level[l].unused_sidelined_bytes = level.unused_sidelined_bytes.read();
   }
   out.collections = collections_;
   out.flips = flips_;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "arch/sequences.h"
+#include "base/counter.h"
 #include "lab/sizing.h"
 #include "os/mutex.h"
 #include "topology/topology.h"
@@ -39,7 +40,7 @@ struct Request {
 
 /// What of a level's buffer was counted; by whoever refills or retires it, so one writer at a time.
 struct Counts {
-  std::uint64_t labs, lab_bytes, short_labs, transactions, partial, wasted_bytes, retired_bytes;
+  LockedCounter labs, lab_bytes, short_labs, transactions, partial, wasted_bytes, retired_bytes;
 };
 
 void add(Counts& sum, const Counts& more) noexcept;
@@ -69,10 +70,10 @@ inline void set_size(Buffer& b, std::size_t bytes) noexcept { b.desired.store(by
 /// What terrace_lab_thread is inside.
 struct Thread {
   std::uint64_t top, end;
+  std::uint64_t active;  // allocated from the core's buffer since the last collection
   // What an allocation from the core's buffer reads; null: it takes the long way.
   std::byte* core_buffers;
   arch::Area area;
-  std::uint64_t active;  // allocated from the core's buffer since the last collection
   std::uint64_t start;
   Heap* heap;
   Thread *next, *previous;
@@ -81,7 +82,7 @@ struct Thread {
   std::uint64_t bytes;      // allocated since the last collection, without those since `start`
   Share share;
   Counts counts;
-  std::uint64_t direct, direct_bytes;
+  LockedCounter direct, direct_bytes;
 };
 static_assert(sizeof(Thread) <= sizeof(terrace_lab_thread) && offsetof(Thread, top) == 0 && offsetof(Thread, end) == 8);
 
@@ -111,7 +112,7 @@ class Heap {
     Buffer* buffers;
     unsigned count;  // 0: there is no such level
     Sidelined sidelined;
-    std::uint64_t unused_sidelined, unused_sidelined_bytes;
+    SharedCounter unused_sidelined, unused_sidelined_bytes;
     bool restartable() const noexcept { return config.sync == TERRACE_LAB_RESTARTABLE; }
   };
 
@@ -146,6 +147,8 @@ class Heap {
   const Level& level(int l) const noexcept { return levels_[l]; }
   std::size_t next_size(const Thread* thread, int l) const noexcept;
   bool by_core() const noexcept { return by_core_; }
+  /// Zeros where there are no sequences.
+  arch::Area area() const noexcept { return has_area_ ? area_ : arch::Area{}; }
   unsigned index_here(int l) const noexcept;
 
  private:
@@ -167,13 +170,15 @@ class Heap {
   void sideline(Level& l, Buffer& b, Range lab) noexcept;
 
   Range install(int level, Buffer& b, Range old, Range lab, Request r) noexcept;
-  bool worth_refilling(const Level& l, const Request& r, std::size_t room) const noexcept;
+  bool worth_refilling(std::size_t size, const Request& r, std::size_t room) const noexcept;
   bool near_the_end() const noexcept;
   void fill(Range tail) noexcept;
   void give_up(Counts& counts, Range tail) noexcept;
   bool refill_thread(Thread& thread, std::size_t size) noexcept;
   void retire(Thread& thread) noexcept;
   std::uint64_t retire_buffers(int level) noexcept;
+  std::size_t largest_size() const noexcept;
+  void flip_if_needed() noexcept;
   void resize_buffers(int level, std::uint64_t allocated) noexcept;
 
   terrace_lab_config config_;

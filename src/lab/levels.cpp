@@ -54,8 +54,7 @@ bool Heap::near_the_end() const noexcept {
 }
 
 // A buffer with room left is not given up for a request that would waste much of it; such a one goes to the level above.
-bool Heap::worth_refilling(const Level& l, const Request& r, std::size_t room) const noexcept {
-  const std::size_t size = l.config.size;
+bool Heap::worth_refilling(std::size_t size, const Request& r, std::size_t room) const noexcept {
   return (r.min <= size / small_part || room <= size / small_tail || r.min < r.desired) && !near_the_end();
 }
 
@@ -72,8 +71,8 @@ void Heap::fill(Range tail) noexcept {
 
 void Heap::give_up(Counts& counts, Range tail) noexcept {
   if (tail.empty()) return;
-  ++counts.partial;
-  counts.wasted_bytes += tail.size();
+  counts.partial.add();
+  counts.wasted_bytes.add(tail.size());
   if (!is(Mutant::leaves_tails)) fill(tail);
 }
 
@@ -81,9 +80,9 @@ void Heap::give_up(Counts& counts, Range tail) noexcept {
 Range Heap::install(int level, Buffer& b, Range old, Range lab, Request r) noexcept {
   const Level& l = levels_[level];
   const std::size_t wanted = size_of(b);
-  ++b.counts.labs;
-  b.counts.lab_bytes += lab.size();
-  if (lab.size() < wanted) ++b.counts.short_labs;
+  b.counts.labs.add();
+  b.counts.lab_bytes.add(lab.size());
+  if (lab.size() < wanted) b.counts.short_labs.add();
   if (l.config.sizing == TERRACE_LAB_DOUBLING) set_size(b, doubled(wanted, young_bytes_, l.count, l.bounds));
   std::uint64_t start = lab.start;
   if (old.end == lab.start) {

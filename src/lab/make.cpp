@@ -45,6 +45,7 @@ bool is_valid(const terrace_lab_config& config) noexcept {
   }
   if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_FLIP) return false;
   if (config.association != TERRACE_LAB_BY_THREAD && config.levels[TERRACE_LAB_CORE].size == 0) return false;
+  if (config.association == TERRACE_LAB_FLIP && config.levels[TERRACE_LAB_THREAD].size == 0) return false;
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     if (!is_valid(l, config.levels[l], config)) return false;
   }
@@ -62,25 +63,32 @@ unsigned count_of(int level, const terrace_lab_level_config& c, const topology::
   }
 }
 
+Buffer* new_buffers(Buffer* memory, unsigned count) noexcept {
+  for (unsigned i = 0; i < count; ++i) new (memory + i) Buffer();
+  return memory;
+}
+
+// No count of a level is ever larger, whichever cpus are online when the heap is made.
+std::size_t most_of(const terrace_lab_level_config& c, const topology::Topology& t) noexcept {
+  return c.sync == TERRACE_LAB_RESTARTABLE ? percpu::slot_count() : max_of(t.cpu_count, t.node_count);
+}
+
 }  // namespace
 
 std::size_t Heap::bytes(const terrace_lab_config& config) noexcept {
   if (!is_valid(config)) return 0;
   topology::Topology t;
   topology::read(t);
-  topology::Cores cores;
-  topology::read_cores(cores, t);
   std::size_t buffers = 0;
   for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
-    const unsigned n = count_of(l, config.levels[l], t, cores);
-    buffers += n == 0 ? 0 : n + buffers_before_first;
+    if (config.levels[l].size != 0) buffers += most_of(config.levels[l], t) + buffers_before_first;
   }
   return round_up(sizeof(Heap), alignof(Buffer)) + buffers * sizeof(Buffer);
 }
 
 Heap* Heap::make(void* memory, const terrace_lab_config& config) noexcept {
   if (!is_valid(config)) return nullptr;
-  auto* const heap = new (memory) Heap;
+  auto* const heap = new (memory) Heap();
   heap->open(config, static_cast<std::byte*>(memory) + round_up(sizeof(Heap), alignof(Buffer)));
   return heap;
 }
@@ -108,7 +116,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory) noexcept {
     level.bounds = {.least = level.config.min_size, .most = level.config.max_size, .alignment = config.alignment};
     level.count = count_of(l, level.config, topology_, cores_);
     if (level.count == 0) continue;
-    level.buffers = next + buffers_before_first;
+    level.buffers = new_buffers(next, level.count + buffers_before_first) + buffers_before_first;
     next = level.buffers + level.count;
     for (unsigned i = 0; i < level.count; ++i) set_size(level.buffers[i], level.config.size);
   }

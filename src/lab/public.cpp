@@ -77,7 +77,13 @@ TERRACE_LAB_PUBLIC int terrace_lab_read_layout(const terrace_lab_heap* heap, int
     return -1;
   }
   const Heap::Level& l = inside(heap).level(level);
-  *out = {reinterpret_cast<char*>(l.buffers), sizeof(terrace::lab::Buffer), l.count, l.config.sync};
+  const terrace::arch::Area area = l.restartable() ? inside(heap).area() : terrace::arch::Area{};
+  *out = {.base = reinterpret_cast<char*>(l.buffers),
+          .stride = sizeof(terrace::lab::Buffer),
+          .count = l.count,
+          .section_offset = area.critical_section,
+          .slot_offset = area.slot,
+          .sync = l.config.sync};
   return 0;
 }
 

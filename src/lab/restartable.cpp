@@ -78,9 +78,10 @@ bool Heap::close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) 
 
 void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
   if (is(Mutant::loses_the_sidelined)) return;
-  if (!l.sidelined.put(lab)) {
+  if (!l.sidelined.put(lab)) {  // it will not be used any more
+    l.unused_sidelined.add();
+    l.unused_sidelined_bytes.add(lab.size());
     fill(lab);
-    return;
   }
   b.sidelined.fetch_add(1, std::memory_order_relaxed);
   b.sidelined_bytes.fetch_add(lab.size(), std::memory_order_relaxed);
@@ -99,7 +100,7 @@ Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
     return {};
   }
   again = r.desired <= old.size();  // somebody else has refilled it
-  if (again || !worth_refilling(l, r, old.size())) {
+  if (again || !worth_refilling(size_of(b), r, old.size())) {
     percpu::invalidate();
     return {};
   }
@@ -121,7 +122,7 @@ Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
     return {};
   }
   percpu::invalidate();
-  ++b.counts.transactions;
+  b.counts.transactions.add();
   return install(level, b, old, lab, r);
 }
 

@@ -13,7 +13,7 @@ std::uint64_t Heap::retire_buffers(int level) noexcept {
     const Range tail{b.top.load(std::memory_order_relaxed), b.end.load(std::memory_order_relaxed)};
     b.bytes += tail.start - b.start;
     b.start = 0;
-    b.counts.retired_bytes += tail.size();
+    b.counts.retired_bytes.add(tail.size());
     unused += tail.size();
     give_up(b.counts, tail);
     b.end.store(0, std::memory_order_relaxed);
@@ -21,8 +21,8 @@ std::uint64_t Heap::retire_buffers(int level) noexcept {
   }
   for (unsigned i = 0; i < l.sidelined.count(); ++i) {
     const Range lab = l.sidelined.at(i);
-    ++l.unused_sidelined;
-    l.unused_sidelined_bytes += lab.size();
+    l.unused_sidelined.add();
+    l.unused_sidelined_bytes.add(lab.size());
     fill(lab);
   }
   l.sidelined.clear();
@@ -31,16 +31,15 @@ std::uint64_t Heap::retire_buffers(int level) noexcept {
 
 void Heap::retire_all() noexcept {
   const os::LockGuard guard(threads_mutex_);
-  unused_ = 0;
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     const std::uint64_t tail = t->end - t->top;
-    t->counts.retired_bytes += tail;
+    t->counts.retired_bytes.add(tail);
     if (!by_core_) unused_ += tail;
     retire(*t);
   }
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
     const std::uint64_t unused = retire_buffers(level);
-    if (by_core_ && level == TERRACE_LAB_CORE) unused_ = unused;
+    if (by_core_ && level == TERRACE_LAB_CORE) unused_ += unused;
   }
 }
 
@@ -65,6 +64,29 @@ void Heap::resize_buffers(int level, std::uint64_t allocated) noexcept {
   }
 }
 
+// The largest size that a buffer of the level that objects come from could have had.
+std::size_t Heap::largest_size() const noexcept {
+  std::size_t largest = 0;
+  if (by_core_) {
+    const Level& l = levels_[TERRACE_LAB_CORE];
+    for (unsigned i = 0; i < l.count; ++i) largest = max_of(largest, size_of(l.buffers[i]));
+  } else {
+    for (const Thread* t = threads_; t != nullptr; t = t->next) largest = max_of(largest, t->desired);
+  }
+  return largest;
+}
+
+void Heap::flip_if_needed() noexcept {
+  if (config_.association == TERRACE_LAB_FLIP) {
+    const unsigned processors = levels_[TERRACE_LAB_CORE].restartable() ? cores_.cpu_count : cores_.count;
+    if (should_flip(by_core_, unused_, largest_size(), processors, allocating_threads_)) {
+      by_core_ = !by_core_;
+      ++flips_;
+    }
+  }
+  unused_ = 0;
+}
+
 void Heap::collected(std::size_t young_bytes) noexcept {
   const os::LockGuard guard(threads_mutex_);
   if (young_bytes != 0) young_bytes_ = young_bytes;
@@ -77,6 +99,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   }
   allocating_threads_ = max_of(allocating, 1U);
 
+  flip_if_needed();
   const Level& tlab = levels_[TERRACE_LAB_THREAD];
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     if (tlab.config.sizing == TERRACE_LAB_GROWING && !by_core_) {
@@ -90,14 +113,6 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   departed_.bytes = departed_allocating_ = 0;
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) resize_buffers(level, allocated);
 
-  if (config_.association == TERRACE_LAB_FLIP) {
-    const std::size_t largest = levels_[by_core_ ? TERRACE_LAB_CORE : TERRACE_LAB_THREAD].bounds.most;
-    const unsigned processors = levels_[TERRACE_LAB_CORE].restartable() ? cores_.cpu_count : cores_.count;
-    if (should_flip(by_core_, unused_, largest, processors, allocating_threads_)) {
-      by_core_ = !by_core_;
-      ++flips_;
-    }
-  }
   if (by_core_) ++collections_by_core_;
 }
 

@@ -2,6 +2,8 @@
 // The thread level: the TLAB, when it is refilled and when it is kept, and objects that do not come from it.
 #include "lab/heap.h"
 
+#include <new>
+
 namespace terrace::lab {
 
 namespace {
@@ -10,7 +12,7 @@ constexpr std::size_t waste_increment = 32;  // but by this much less insistentl
 }  // namespace
 
 void Heap::attach(Thread& thread) noexcept {
-  thread = Thread{};
+  new (&thread) Thread();
   thread.heap = this;
   if (has_area_ && levels_[TERRACE_LAB_CORE].restartable()) {
     thread.area = area_;
@@ -30,8 +32,8 @@ void Heap::detach(Thread& thread) noexcept {
   retire(thread);
   (thread.previous != nullptr ? thread.previous->next : threads_) = thread.next;
   if (thread.next != nullptr) thread.next->previous = thread.previous;
-  departed_.direct += thread.direct;
-  departed_.direct_bytes += thread.direct_bytes;
+  departed_.direct.add(thread.direct.read());
+  departed_.direct_bytes.add(thread.direct_bytes.read());
   departed_.bytes += thread.bytes;
   departed_allocating_ += thread.bytes != 0 || thread.active != 0 ? 1 : 0;
   add(departed_.counts, thread.counts);
@@ -51,8 +53,8 @@ void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
   if (got.empty()) return nullptr;
   thread.bytes += size;
   if (served_by == TERRACE_LAB_LEVELS) {
-    ++thread.direct;
-    thread.direct_bytes += size;
+    thread.direct.add();
+    thread.direct_bytes.add(size);
   }
   return pointer_to(got.start);
 }
@@ -62,9 +64,9 @@ bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
   int served_by = 0;
   const Range lab = take(TERRACE_LAB_CORE, {max_of(size, l.bounds.least), max_of(size, thread.desired)}, served_by);
   if (lab.empty()) return false;
-  ++thread.counts.labs;
-  thread.counts.lab_bytes += lab.size();
-  if (lab.size() < thread.desired) ++thread.counts.short_labs;
+  thread.counts.labs.add();
+  thread.counts.lab_bytes.add(lab.size());
+  if (lab.size() < thread.desired) thread.counts.short_labs.add();
   if (lab.start == thread.end) {
     thread.end = lab.end;  // neighbours: nothing is lost
   } else {
