@@ -239,7 +239,7 @@ def statistics(options: argparse.Namespace, page: Page) -> None:
 
 
 def end(options: argparse.Namespace, page: Page) -> None:
-    stops = (0, 100) if options.smoke else (0, 10, 20, 50, 100)
+    stops = (0, 100) if options.smoke else (0, 10, 20, 50, 100, 200, 500)
     threads, messages = (100, 50) if options.smoke else (1000, 1000)
     results: Rounds = measure(options, "end", "bursty",
                               {f"{by}/{s}": f"young=4M threads={threads} messages={messages} pause_us={PAUSE} stop={s} {_association(by, '64K')}"

@@ -86,7 +86,7 @@ class Options {
     } else if (text == "doubling") {
       l.size = 2 * kib;
       l.min_size = kib / 2;
-      l.max_size = 128 * kib;
+      l.max_size = 64 * kib;
       l.sizing = TERRACE_LAB_DOUBLING;
     } else {
       l.size = number(text);
