@@ -73,9 +73,9 @@ struct terrace_lab_level_config {
 enum terrace_lab_association {
   TERRACE_LAB_BY_THREAD = 0, /* from the thread's buffer */
   TERRACE_LAB_BY_CORE = 1,   /* from the core's buffer; the thread level stays empty */
-  TERRACE_LAB_FLIP = 2 /* begins by thread. A collection that finds more unused in the TLABs than cores times their max_size
+  TERRACE_LAB_FLIP = 2 /* begins by thread. A collection that finds more unused in the TLABs than cores times the largest TLAB
                           changes to by core; one that finds more unused in the cores' buffers than allocating threads times
-                          their max_size changes back. So max_size should be what a buffer may really come to */
+                          the largest of these changes back. "Largest" is the size that the next one would have */
 };
 
 struct terrace_lab_config {
@@ -158,7 +158,7 @@ struct terrace_lab_thread {
  * Returns 0 and errno EINVAL when the configuration is none: no source; an alignment that is no power of two from 8 to 4096; a
  * size that is no multiple of it; min_size > size or size > max_size; a policy or stop_permille without young_bytes, the latter
  * without available(), or above 1000; an enumerator that does not exist; critical sections elsewhere than on the core level;
- * association by core, or flip, without a core level.
+ * association by core, or flip, without a core level; flip without a thread level.
  * Threads: safe. Cost: some files are read under /sys, one or two per cpu.
  */
 size_t terrace_lab_heap_bytes(const struct terrace_lab_config* config);
