@@ -181,10 +181,10 @@ void FakeRoot::describe_cpu(const Machine& machine, unsigned cpu, Files files) {
   if (package != nullptr) {
     put_shared(own + "/topology/", "package_cpus_list", "package_cpus", both(*package, machine.online), files);
   }
+  const Cpus* const core = group_with(machine.cores, cpu);
+  const Cpus threads = both(core != nullptr ? *core : Cpus{cpu}, machine.online);
+  put_shared(own + "/topology/", "core_cpus_list", "core_cpus", threads, files);
   if (files == Files::all) {
-    const Cpus* const core = group_with(machine.cores, cpu);
-    const Cpus threads = both(core != nullptr ? *core : Cpus{cpu}, machine.online);
-    put_shared(own + "/topology/", "core_cpus_list", "core_cpus", threads, files);
     put(own + "/topology/core_id", std::to_string(*threads.begin()) + "\n");
     put(own + "/topology/physical_package_id",
         std::to_string(package != nullptr ? package - machine.packages.data() : 0) + "\n");
