@@ -30,16 +30,21 @@ arch::Sequence bump_in_section(const Heap::Level& l, std::size_t bytes, std::uin
   return percpu::store64(&b.top, start + bytes);
 }
 
+// Out of line: the way with sequences stays short.
+[[gnu::noinline]] bool bump_without_sequences(const Heap::Level& l, std::size_t bytes, std::uint64_t& start) noexcept {
+  arch::Sequence result = arch::Sequence::invalid;
+  while (result == arch::Sequence::invalid) result = bump_in_section(l, bytes, start);
+  percpu::invalidate();
+  return result == arch::Sequence::done;
+}
+
 }  // namespace
 
 bool Heap::bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept {
   const arch::Words words{.base = reinterpret_cast<std::byte*>(l.buffers), .stride = sizeof(Buffer)};
   if (has_area_) [[likely]]
     return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
-  arch::Sequence result = arch::Sequence::invalid;
-  while (result == arch::Sequence::invalid) result = bump_in_section(l, bytes, start);
-  percpu::invalidate();
-  return result == arch::Sequence::done;
+  return bump_without_sequences(l, bytes, start);
 }
 
 Range Heap::take_restartably(int level, Request r) noexcept {
