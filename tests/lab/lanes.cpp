@@ -20,6 +20,7 @@ std::size_t any_size(std::mt19937& rng) {
 
 void allocate_one(World::Mutator& mutator, std::mt19937& rng) {
   using From = World::Mutator::From;
+  if (rng() % 4096 == 0) mutator.collect();  // while there is room in many buffers
   const unsigned dice = rng() % 8;
   const From from = dice < 5 ? From::thread : dice < 7 ? From::core : From::level;
   mutator.allocate(from, static_cast<int>(rng() % TERRACE_LAB_LEVELS), any_size(rng));
@@ -34,13 +35,8 @@ void set_delays([[maybe_unused]] std::uint32_t before, [[maybe_unused]] std::uin
 
 }  // namespace
 
-Lanes::Lanes(World& world, Weather weather) : world_(world), weather_(weather), rng_(weather.seed), lanes_(weather.threads) {
-  cpu_set_t allowed;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  for (int c = 0; c < CPU_SETSIZE; ++c) {
-    if (CPU_ISSET(c, &allowed)) cpus_.push_back(c);
-  }
-}
+Lanes::Lanes(World& world, const std::vector<int>& cpus, Weather weather)
+    : world_(world), weather_(weather), cpus_(cpus), rng_(weather.seed), lanes_(weather.threads) {}
 
 bool Lanes::may_live(unsigned number) const {
   return !over_.load(std::memory_order_relaxed) && (number == 1 || !quiet_.load(std::memory_order_relaxed));
@@ -94,6 +90,8 @@ void Lanes::disturb(std::chrono::steady_clock::time_point end) {
       disturb(*std::next(lanes_.begin(), rng_() % weather_.threads));
     }
     if (rng_() % 128 == 0) quiet_ = !quiet_;
+    terrace_lab_counters some;
+    terrace_lab_read_counters(world_.heap(), &some);
     if (weather_.delays) set_delays(rng_() % 3 == 0 ? 20000 : 300, rng_() % 3 != 0 ? 40000 : 300);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }

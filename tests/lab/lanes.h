@@ -24,7 +24,7 @@ struct Weather {
 
 class Lanes {
  public:
-  Lanes(World& world, Weather weather);
+  Lanes(World& world, const std::vector<int>& cpus, Weather weather);
   /// For that long; then all threads have ended.
   void run(std::chrono::milliseconds duration);
 
@@ -41,7 +41,7 @@ class Lanes {
 
   World& world_;
   Weather weather_;
-  std::vector<int> cpus_;
+  const std::vector<int>& cpus_;
   std::mt19937 rng_;
   std::list<Lane> lanes_;
   std::atomic<bool> over_{false};

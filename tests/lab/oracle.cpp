@@ -46,7 +46,7 @@ terrace_lab_config config_of(const Options& o, int association) {
   terrace_lab_config c{};
   c.alignment = 16;
   c.association = association;
-  c.stop_permille = association == TERRACE_LAB_FLIP ? 30 : 0;
+  c.stop_permille = association == TERRACE_LAB_BY_CORE ? 30 : 0;
   const std::size_t sizes[] = {1024, 2048, 8192, 16384};
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     c.levels[l].size = sizes[l];
@@ -68,7 +68,9 @@ void print(const char* level, const terrace_lab_counts& c) {
 void run(const Options& o, int association) {
   Space space(std::size_t{512} << 10);
   World world(space, config_of(o, association));
-  Lanes lanes(world, o.weather);
+  Weather weather = o.weather;
+  if (association == TERRACE_LAB_FLIP) weather.threads *= 4;  // the more threads, the more is unused in their buffers
+  Lanes lanes(world, space.cpus(), weather);
   lanes.run(std::chrono::milliseconds(static_cast<long>(o.seconds * 1000 / 3)));
   world.collect_from_outside();
   terrace_lab_counters c;

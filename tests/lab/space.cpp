@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sched.h>
 #include <sys/mman.h>
 
 namespace lab_oracle {
@@ -15,6 +16,16 @@ constexpr std::uint64_t header(std::size_t words, std::uint32_t stamp) { return 
 constexpr std::size_t words_of(std::uint64_t header) { return header & 0xffffff; }
 // The others.
 constexpr std::uint64_t stamped(std::uint64_t header, std::size_t at) { return ~header ^ at << 32; }
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> cpus;
+  for (int c = 0; c < CPU_SETSIZE; ++c) {
+    if (CPU_ISSET(c, &allowed)) cpus.push_back(c);
+  }
+  return cpus;
+}
 
 std::uint64_t* map(std::size_t bytes) {
   void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -33,7 +44,10 @@ void fail(const char* what, std::uint64_t where) {
 void Space::Unmap::operator()(std::uint64_t* p) const { munmap(p, bytes); }
 
 Space::Space(std::size_t bytes)
-    : words_(bytes / 8), memory_(map(bytes), Unmap{bytes}), owned_(std::make_unique<std::atomic<std::uint8_t>[]>(words_)) {
+    : cpus_(allowed_cpus()),
+      words_(bytes / 8),
+      memory_(map(bytes), Unmap{bytes}),
+      owned_(std::make_unique<std::atomic<std::uint8_t>[]>(words_)) {
   empty();
 }
 
@@ -45,9 +59,18 @@ void Space::describe(terrace_lab_config& config) {
   config.young_bytes = bytes();
 }
 
+void Space::move_caller(std::uint32_t turn) const {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpus_[turn % cpus_.size()], &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
 void* Space::source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
   auto& s = *static_cast<Space*>(self);
-  const bool above = (s.turn_.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 28) % 2 == 0;
+  const std::uint32_t turn = s.turn_.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 16;
+  const bool above = turn % 2 == 0;
+  if (turn / 2 % 8 == 0) s.move_caller(turn / 16);
   Ends ends = s.ends_.load(std::memory_order_relaxed);
   for (;;) {
     const std::size_t room = 8 * std::size_t{ends.high - ends.low};

@@ -3,7 +3,8 @@
 // or one filler; at a collection all that was handed out must be covered by them, and every word must be as its owner left it.
 //
 // The source gives pieces from both ends, so that buffers have neighbours and addresses do not only grow: an engine that mixes
-// the end of one buffer with the top of another must not get away with it.
+// the end of one buffer with the top of another must not get away with it. And it moves its caller to another cpu now and then:
+// that is in the middle of a refill.
 #pragma once
 
 #include "terrace/lab.h"
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace lab_oracle {
 
@@ -33,6 +35,8 @@ class Space {
   };
   Sums check() const;
   void empty();
+  /// The cpus that the process may use at first.
+  const std::vector<int>& cpus() const { return cpus_; }
 
  private:
   // Free are the words in [low, high).
@@ -43,6 +47,7 @@ class Space {
   static std::size_t available(void* self);
   static void fill(void* self, void* start, void* end);
 
+  void move_caller(std::uint32_t turn) const;
   std::size_t index_of(const void* p) const;
   void own(std::size_t first, std::size_t count);
   void check_range(std::size_t at, std::size_t end, Sums& sums) const;
@@ -52,6 +57,7 @@ class Space {
     std::size_t bytes;
     void operator()(std::uint64_t* p) const;
   };
+  std::vector<int> cpus_;
   std::size_t words_;
   std::unique_ptr<std::uint64_t, Unmap> memory_;
   std::unique_ptr<std::atomic<std::uint8_t>[]> owned_;

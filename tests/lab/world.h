@@ -34,6 +34,7 @@ class World {
     enum class From { thread, core, level };
     /// Collects when there is no room.
     void allocate(From from, int level, std::size_t bytes);
+    void collect() { world_.collect(); }
 
    private:
     World& world_;
