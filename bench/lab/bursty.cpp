@@ -7,7 +7,6 @@
 // prints messages per second.
 #include "options.h"
 
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -44,9 +43,9 @@ struct Run {
   Word rooms_open{0};
 };
 
-class Member_of {
+class Chatter {
  public:
-  Member_of(Run& run, std::size_t room, unsigned number)
+  Chatter(Run& run, std::size_t room, unsigned number)
       : run_(run), room_(run.rooms[room]), number_(number), state_(static_cast<std::uint32_t>(room * room_size + number)) {}
 
   void operator()() {
@@ -94,7 +93,7 @@ int main(int argc, char** argv) {
   run.rooms_open.store(static_cast<std::uint32_t>(rooms));
   std::vector<std::thread> all;
   for (std::size_t room = 0; room < rooms; ++room) {
-    for (unsigned i = 0; i < room_size; ++i) all.emplace_back(Member_of(run, room, i));
+    for (unsigned i = 0; i < room_size; ++i) all.emplace_back(Chatter(run, room, i));
     run.rooms[room].left = per_room;
   }
   while (run.ready.load() != all.size()) std::this_thread::yield();

@@ -7,7 +7,6 @@
 // prints objects and bytes per second, and requests: how often the lowest level above the thread's buffers was asked.
 #include "options.h"
 
-#include <memory>
 #include <thread>
 #include <vector>
 

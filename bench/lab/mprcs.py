@@ -211,7 +211,8 @@ def statistics(options: argparse.Namespace, page: Page) -> None:
                        for r in rooms for by in BY}, options.rounds)
     page.head("Threads that sleep: what the buffers did")
     page.say(f"Table 2: LABs of 64 KiB, young space of 4 MiB, {messages:,} messages per room; means of the rounds, ours (paper's, for VolanoMark's "
-             "client). Collections' time is simulated. Under flip, TLABs come from the core's buffers and count there, too.")
+             "client). Collections' time is simulated. Partially used counts every tail here, also those of a few bytes that are left at a refill. "
+             "Under flip, TLABs come from the core's buffers and count there, too.")
     rows = []
     for name, value, paper in TABLE_2:
         cells = []
