@@ -86,24 +86,35 @@ unsigned length_of(std::string_view list) noexcept {
 
 constexpr std::string_view cpu_prefix = "/devices/system/cpu/cpu";
 
-// The list of cpus that share the last-level cache of `cpu`: the highest level that holds data.
-std::string_view llc_list(Reader& reader, unsigned cpu) noexcept {
-  unsigned best_level = 0, best_index = 0;
+struct Cache {
+  unsigned level = 0, index = 0;
+};
+
+// The highest level that holds data.
+Cache last_cache(Reader& reader, unsigned cpu) noexcept {
+  Cache best;
   for (unsigned i = 0; i < cache_indices; ++i) {
     unsigned level = 0;
     std::string_view text = reader.read(cpu_prefix, cpu, "/cache/index", i, "/level");
-    if (!parse_number(text, level) || level <= best_level) continue;
+    if (!parse_number(text, level) || level <= best.level) continue;
     if (reader.read(cpu_prefix, cpu, "/cache/index", i, "/type") == "Instruction") continue;
-    best_level = level;
-    best_index = i;
+    best = {.level = level, .index = i};
   }
-  // Level 2 is the highest and each core's own (what they share is not described): it would make a depot per core.
-  const bool own = best_level == 2 && length_of(reader.read(cpu_prefix, cpu, "/cache/index", best_index, "/shared_cpu_list")) <=
-                                          length_of(reader.read(cpu_prefix, cpu, "/topology/core_cpus_list"));
-  if (best_level < 2 || own) {  // no cache is described, or only private ones of level 1: the package is the best guess
-    return reader.read(cpu_prefix, cpu, "/topology/package_cpus_list");
-  }
-  return reader.read(cpu_prefix, cpu, "/cache/index", best_index, "/shared_cpu_list");
+  return best;
+}
+
+// Level 2 is the highest that is described and each core's own: what they share is not described, and a depot per core is none.
+bool is_private_level_2(Reader& reader, unsigned cpu) noexcept {
+  const Cache last = last_cache(reader, cpu);
+  return last.level == 2 && length_of(reader.read(cpu_prefix, cpu, "/cache/index", last.index, "/shared_cpu_list")) <=
+                                length_of(reader.read(cpu_prefix, cpu, "/topology/core_cpus_list"));
+}
+
+// The list of cpus that share the last-level cache of `cpu`. If there is none above `above`, the package is the best guess.
+std::string_view llc_list(Reader& reader, unsigned cpu, unsigned above) noexcept {
+  const Cache last = last_cache(reader, cpu);
+  if (last.level <= above) return reader.read(cpu_prefix, cpu, "/topology/package_cpus_list");
+  return reader.read(cpu_prefix, cpu, "/cache/index", last.index, "/shared_cpu_list");
 }
 
 void read_llcs(Reader& reader, Topology& out) noexcept {
@@ -119,7 +130,12 @@ void read_llcs(Reader& reader, Topology& out) noexcept {
     if (cpu < max_cpus) online[cpu] = true;
     ++online_count;
   });
-  if (length_of(llc_list(reader, 0)) >= (told ? online_count : out.cpu_count)) return;
+  // A level 2 that is private everywhere counts as little as a level 1.
+  unsigned above = 2;
+  for (unsigned cpu = 0; above == 2 && cpu < out.cpu_count; ++cpu) {
+    if ((!told || online[cpu]) && !is_private_level_2(reader, cpu)) above = 1;
+  }
+  if (length_of(llc_list(reader, 0, above)) >= (told ? online_count : out.cpu_count)) return;
   CpuSet known{};
   unsigned count = 0;
   out.llc.fill(0);
@@ -127,7 +143,7 @@ void read_llcs(Reader& reader, Topology& out) noexcept {
     if (known[cpu] || (told && !online[cpu])) continue;
     bool any = false;
     const auto id = static_cast<std::uint8_t>(count % max_llcs);
-    parse_list(llc_list(reader, cpu), [&](unsigned member) {
+    parse_list(llc_list(reader, cpu, above), [&](unsigned member) {
       if (member >= max_cpus) return;
       known[member] = true;
       out.llc[member] = id;

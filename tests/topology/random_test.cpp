@@ -21,7 +21,7 @@ class Reference {
   explicit Reference(const FakeRoot& root) : root_(root), possible_(cpus_of(text(FakeRoot::cpu_file("possible")))) {
     for (const unsigned cpu : possible_) {
       if (llc_.contains(cpu)) continue;
-      const Cpus members = llc_of(cpu);
+      const Cpus members = llc_of(cpu, private_level_2());
       for (const unsigned member : members) llc_[member] = count_ % max_llcs;
       count_ += members.empty() ? 0 : 1;
     }
@@ -38,9 +38,25 @@ class Reference {
     return line;
   }
 
-  Cpus llc_of(unsigned cpu) const {
+  bool private_level_2() const {
+    return std::ranges::all_of(cpus_of(text(FakeRoot::cpu_file("online"))), [this](unsigned cpu) {
+      const Cpus core = cpus_of(text(FakeRoot::cpu_file("cpu" + std::to_string(cpu)) + "/topology/core_cpus_list"));
+      return highest_level(cpu) == 2 && llc_of(cpu, false) == core;
+    });
+  }
+
+  int highest_level(unsigned cpu) const {
+    int best = 0;
     const std::string own = FakeRoot::cpu_file("cpu" + std::to_string(cpu));
-    int best = 1;
+    for (unsigned i = 0; std::filesystem::exists(root_.sys() / (own + "/cache/index" + std::to_string(i))); ++i) {
+      best = std::max(best, std::stoi(text(own + "/cache/index" + std::to_string(i) + "/level")));
+    }
+    return best;
+  }
+
+  Cpus llc_of(unsigned cpu, bool level_2_is_private) const {
+    const std::string own = FakeRoot::cpu_file("cpu" + std::to_string(cpu));
+    int best = level_2_is_private ? 2 : 1;
     std::string list = text(own + "/topology/package_cpus_list");
     for (unsigned i = 0; std::filesystem::exists(root_.sys() / (own + "/cache/index" + std::to_string(i))); ++i) {
       const std::string at = own + "/cache/index" + std::to_string(i);
@@ -99,11 +115,19 @@ class Maker {
         m.caches.push_back({.name = "L3", .groups = in_clusters});
         m.caches.push_back({.name = "L4", .groups = in_complexes});
     }
+    const bool ends_at_level_2 = m.caches.back().name == "L2";
     if (one_in(4)) std::shuffle(m.caches.begin(), m.caches.end(), random_);
     for (const unsigned cpu : m.possible) {
       if (sleepers_ == 0 || !one_in(sleepers_)) m.online.insert(cpu);
     }
-    llcs_ = in_complexes;
+    // If each has one core that is awake, nothing tells that they are not the cores' own.
+    const bool like_cores = ends_at_level_2 && std::ranges::all_of(in_complexes, [&](const Cpus& complex) {
+                              return std::ranges::count_if(m.cores, [&](const Cpus& core) {
+                                       return std::ranges::any_of(
+                                           core, [&](unsigned cpu) { return complex.contains(cpu) && m.online.contains(cpu); });
+                                     }) <= 1;
+                            });
+    llcs_ = like_cores ? m.packages : in_complexes;
     return m;
   }
 
