@@ -12,6 +12,7 @@ from statistics import geometric_mean
 from experiment import measure
 from interleave import AGAIN, Rounds, Spread, median, ratio
 from page import Page
+from report import plain_numbers
 
 TLABS = ("growing", "128K", "64K", "32K", "16K", "8K", "4K", "1K", "none")  # as they are measured; in tables the other way round
 PLABS = ("4M", "8M", "16M", "32M", "64M")
@@ -69,8 +70,10 @@ def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growin
         axes.plot([ratio(results, _base(t), RATE, "TLAB growing").median for t in tlabs], "k--", lw=1, label="no level between")
     else:
         axes.axhline(1, color="k", lw=1, ls="--")
-    axes.set_xticks(range(len(tlabs)), tlabs)
-    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"))
+    axes.set_xticks(range(len(tlabs)), tlabs, rotation=45)
+    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"),
+             yscale="log" if axes.get_ylim()[1] > 4 else "linear")
+    plain_numbers(axes.yaxis)
     axes.legend(fontsize=8)
 
 
@@ -105,8 +108,9 @@ def _four(page: Page, results: Rounds, tlabs: tuple[str, ...], plab: Family, cas
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
         for f, s in columns:
             axes[0].plot([ratio(results, f.subject(t, s), RATE, _base(t)).median for t in tlabs], marker=".", label=f"{f.name} {s}")
-        axes[0].set_xticks(range(len(tlabs)), tlabs)
-        axes[0].set(title="Four levels and three", xlabel="TLAB", ylabel="speed-up over TLABs only")
+        axes[0].set_xticks(range(len(tlabs)), tlabs, rotation=45)
+        axes[0].set(title="Four levels and three", xlabel="TLAB", ylabel="speed-up over TLABs only", yscale="log")
+        plain_numbers(axes[0].yaxis)
         axes[0].legend(fontsize=8)
 
     page.panels("lab-hab-levels", 1, 1, draw)
