@@ -34,7 +34,7 @@ unsigned Heap::index_here(int level) const noexcept {
 Range Heap::take(int level, Request r, int& served_by) noexcept {
   for (; level < TERRACE_LAB_LEVELS; ++level) {
     served_by = level;
-    if (levels_[level].count == 0 || r.min > levels_[level].config.max_size) continue;
+    if (levels_[level].count == 0 || r.desired > levels_[level].config.max_size) continue;
     const Range got = levels_[level].restartable() ? take_restartably(level, r) : take_by_cas(level, r);
     if (!got.empty()) return got;
   }
