@@ -48,7 +48,7 @@ def mutant(name, model, about, *flags, **more):
     return Row(name, model, about, (name, *flags), **more)
 
 
-STOP, REFILL = "stop_slot", "refill"
+STOP, REFILL, LAB = "stop_slot", "refill", "lab_refill"
 ROWS = (
     right("stop_returns", STOP, "a stop returns, whatever the owners do", "LIVENESS", live=True),
     right("two_rounds", STOP, "stopped and started twice", "ROUNDS=2", collapse=True),
@@ -91,6 +91,32 @@ ROWS = (
     mutant("DEPOT_NO_SECOND_LOOK", REFILL, "the depot's count is not looked at under the lock",
            depth=4_000_000),
     mutant("LOCK_KEPT", REFILL, "a path that keeps the depot's lock", depth=4_000_000),
+    right("lab_cas", LAB, "two buffers by compare-and-swap", whole=True),
+    right("lab_sections", LAB, "two buffers by critical sections", "RESTARTABLE", whole=True),
+    right("lab_ascending", LAB, "more space, handed out from one end", "RESTARTABLE", "ASCENDING",
+          "UNITS=5"),
+    right("lab_two_places", LAB, "small LABs, two may be sidelined", "RESTARTABLE", "ASCENDING",
+          "LAB=2", "PLACES=2"),
+    right("lab_three_threads", LAB, "three threads on one slot", "RESTARTABLE", "ASCENDING",
+          "THREADS=3", "BUFFERS=1", "UNITS=2", "LAB=2", depth=1_000_000),
+    # Faults of the compare-and-swap level.
+    mutant("PLAIN_TAKE", LAB, "a taker moves top without comparing"),
+    mutant("NO_SENTINEL", LAB, "a refill does not close the buffer and stores the new top"),
+    mutant("NOT_RESTORED", LAB, "a refill that has got nothing leaves the buffer closed"),
+    mutant("CAS_END_FIRST", LAB, "a taker reads end before top", "END_FIRST"),
+    mutant("CAS_END_AFTER_TOP", LAB, "the buffer is opened before its end is stored",
+           "END_AFTER_TOP"),
+    mutant("CAS_OLD_TAIL_LOST", LAB, "a refill forgets what was left", "OLD_TAIL_LOST"),
+    # Faults of the level with critical sections.
+    mutant("END_FIRST", LAB, "a bump sequence reads end before top", "RESTARTABLE"),
+    mutant("END_AFTER_TOP", LAB, "the buffer is opened before its end is stored", "RESTARTABLE"),
+    mutant("OLD_TAIL_LOST", LAB, "a refill forgets what was left", "RESTARTABLE"),
+    mutant("BOUNDS_NOT_COMPARED", LAB, "reopened over another top and end", "RESTARTABLE"),
+    mutant("SLOT_NOT_COMPARED", LAB, "reopened on another slot", "RESTARTABLE"),
+    mutant("PLAIN_CLOSE", LAB, "closed by a plain store", "RESTARTABLE"),
+    mutant("LAB_DROPPED", LAB, "a LAB is forgotten instead of sidelined", "RESTARTABLE"),
+    mutant("SIDELINED_AND_USED", LAB, "a sidelined LAB is installed all the same", "RESTARTABLE"),
+    mutant("SIDELINED_NO_LOCK", LAB, "the sidelined without their lock", "RESTARTABLE"),
 )
 
 
