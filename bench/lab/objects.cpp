@@ -5,7 +5,7 @@
 //   size=48 turns=15 objects=200000   per turn
 // prints the median nanoseconds per object of
 //   thread, core_cs, core_cas           functions as a compiler would emit them, equally out of line: lab_from_...() below
-//   engine_thread, engine_cs, engine_cas   the engine's functions
+//   engine_cs, engine_cas               the engine's functions for the core's buffer
 // They take turns.
 #include "arch/sequences.h"
 #include "options.h"
@@ -13,6 +13,7 @@
 #include "topology/topology.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 using namespace lab_bench;
@@ -26,24 +27,25 @@ struct Constants {
   arch::Words words;
   terrace_lab_thread* thread;  // the core level's functions need it when the buffer is full only
 } known;
+constexpr int shift = 8;  // the stride is a constant, too
 topology::Cores cores;
 }  // namespace
 
 // [MP-RCS] Figure 7.
-extern "C" [[gnu::noinline]] void* lab_from_thread(terrace_lab_thread* thread, std::size_t bytes) {
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_thread(terrace_lab_thread* thread, std::size_t bytes) {
   return terrace_lab_allocate(thread, bytes);
 }
 
 // [MP-RCS] Figure 8.
-extern "C" [[gnu::noinline]] void* lab_from_core_cs(terrace_lab_thread*, std::size_t bytes) {
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cs(terrace_lab_thread*, std::size_t bytes) {
   std::uint64_t start;
-  if (arch::bump(known.area, known.words, bytes, start) == arch::Sequence::done) [[likely]]
+  if (arch::bump_below_2_63<shift>(known.area, known.words.base, bytes, start) == arch::Sequence::done) [[likely]]
     return reinterpret_cast<void*>(start);
-  return terrace_lab_allocate_at(known.thread, TERRACE_LAB_CORE, bytes);
+  return terrace_lab_allocate_core(known.thread, bytes);
 }
 
 // [HAB] Listing 2.
-extern "C" [[gnu::noinline]] void* lab_from_core_cas(terrace_lab_thread*, std::size_t bytes) {
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cas(terrace_lab_thread*, std::size_t bytes) {
   const std::size_t core = cores.core[static_cast<unsigned>(arch::load_slot(known.cpu))];
   auto* const buffer = reinterpret_cast<std::atomic<std::uint64_t>*>(known.words.base + core * known.words.stride);
   std::uint64_t top = buffer[0].load(std::memory_order_acquire);
@@ -51,16 +53,12 @@ extern "C" [[gnu::noinline]] void* lab_from_core_cas(terrace_lab_thread*, std::s
   do {
     // Above the end, or no sum at all: the buffer is being refilled.
     if (__builtin_add_overflow(top, bytes, &next) || next > buffer[1].load(std::memory_order_relaxed)) [[unlikely]]
-      return terrace_lab_allocate_at(known.thread, TERRACE_LAB_CORE, bytes);
+      return terrace_lab_allocate_core(known.thread, bytes);
   } while (!buffer[0].compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire));
   return reinterpret_cast<void*>(top);
 }
 
 namespace {
-
-void* engine_core(terrace_lab_thread* thread, std::size_t bytes) {
-  return terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, bytes);
-}
 
 using Function = void* (*)(terrace_lab_thread*, std::size_t);
 
@@ -79,23 +77,27 @@ class Way {
     constants_.cpu = ladder.area.slot - in_area + os::rseq_cpu_id;
     terrace_lab_layout layout{};
     if (terrace_lab_read_layout(young_.heap(), TERRACE_LAB_CORE, &layout) == 0) {
+      if (layout.stride != std::size_t{1} << shift) std::abort();
       constants_.words = {reinterpret_cast<std::byte*>(layout.base), layout.stride};
     }
   }
 
-  double turn(std::size_t objects, std::size_t bytes) {
+  double turn(std::size_t objects, std::size_t bytes, bool initialise) {
     known = constants_;
     terrace_lab_thread* const thread = &mutator_.lab();
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < objects; ++i) {
       void* p;
       while ((p = function_(thread, bytes)) == nullptr) mutator_.collect();
+      if (initialise) std::memset(p, 0, bytes);
       static_cast<Header*>(p)->bytes = bytes;
     }
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
     return took.count() / static_cast<double>(objects);
   }
-  void measure(std::size_t objects, std::size_t bytes) { turns_.push_back(turn(objects, bytes)); }
+  void measure(std::size_t objects, std::size_t bytes, bool initialise) {
+    turns_.push_back(turn(objects, bytes, initialise));
+  }
   const char* name() const { return name_; }
   double median() {
     std::sort(turns_.begin(), turns_.end());
@@ -136,13 +138,13 @@ int main(int argc, char** argv) {
   Way ways[] = {{"thread", options, by_thread, cas, lab_from_thread},
                 {"core_cs", options, by_core, cs, lab_from_core_cs},
                 {"core_cas", options, by_core, cas, lab_from_core_cas},
-                {"engine_thread", options, by_thread, cas, terrace_lab_allocate_slow},
-                {"engine_cs", options, by_core, cs, engine_core},
-                {"engine_cas", options, by_core, cas, engine_core}};
+                {"engine_cs", options, by_core, cs, terrace_lab_allocate_core},
+                {"engine_cas", options, by_core, cas, terrace_lab_allocate_core}};
   const std::size_t objects = options.number("objects", 200'000), bytes = options.number("size", 48);
-  for (Way& way : ways) way.turn(objects, bytes);
+  const bool initialise = options.number("initialise", 0) != 0;
+  for (Way& way : ways) way.turn(objects, bytes, initialise);
   for (std::size_t i = 0; i < options.number("turns", 15); ++i) {
-    for (Way& way : ways) way.measure(objects, bytes);
+    for (Way& way : ways) way.measure(objects, bytes, initialise);
   }
   Line line;
   line.add("sequences", 1);

@@ -8,9 +8,7 @@
 //
 // Invariants
 //   I1  A byte of the space belongs to one of: the source, a buffer's [top, end), somebody's hands (a range that was taken and
-//   is
-//       not installed yet), the sidelined, an object. It only moves to the right in this list, or from hands back to the
-//       sidelined.
+//       not installed yet), the sidelined, an object, a filler. Objects and fillers stay what they are until a collection.
 //   I2  A buffer whose top is `refilling` is written by the thread that has set it, and by nobody else. end changes only then.
 //   I3  top <= end, unless refilling; both are multiples of the alignment.
 #pragma once

@@ -45,7 +45,8 @@ TERRACE_LAB_PUBLIC void* terrace_lab_allocate_at(terrace_lab_thread* thread, int
   return inside(thread).heap->allocate_at(inside(thread), level, size);
 }
 
-TERRACE_LAB_PUBLIC void* terrace_lab_allocate_core(terrace_lab_thread* thread, size_t size) {
+// In one line of code, and the next.
+TERRACE_LAB_PUBLIC __attribute__((aligned(64))) void* terrace_lab_allocate_core(terrace_lab_thread* thread, size_t size) {
   return Heap::allocate_core(inside(thread), size);
 }
 

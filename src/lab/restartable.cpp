@@ -65,7 +65,10 @@ Range Heap::take_restartably(int level, Request r) noexcept {
 // What is left, if it is enough: top = end.
 Range Heap::take_tail(Level& l, Request r) noexcept {
   const int slot = percpu::begin();
-  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) return {};
+  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) {
+    percpu::invalidate();
+    return {};
+  }
   Buffer& b = l.buffers[slot];
   const std::uint64_t top = b.top.load(std::memory_order_acquire);  // [L2] acquire, pairs with the last store of install()
   const std::uint64_t end = b.end.load(std::memory_order_relaxed);
@@ -114,7 +117,10 @@ void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
 Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
   Level& l = levels_[level];
   const int slot = percpu::begin();
-  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) return {};
+  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) {
+    percpu::invalidate();
+    return {};
+  }
   Buffer& b = l.buffers[slot];
   const Range old{b.top.load(std::memory_order_acquire), b.end.load(std::memory_order_relaxed)};  // [L2]
   if (old.start == refilling) {
