@@ -4,7 +4,7 @@
 
 no_atomics.py PROGRAM      a program with the engine in it
 
-terrace_lab_allocate_core: the bump sequence is inline; none of the ways through it that do not leave it has a call or an atomic.
+terrace_lab_allocate_core: the bump sequence is inline; no way through it that does not leave it has a call or an atomic.
 terrace_lab_allocate_at: from function to function (CHAIN), the last of which has the sequence inline; there is no atomic in any of
 them. What they call besides (a refill, the levels above) is out of line, or the compiler has changed its mind about inlining, and
 this test says so. The abort handlers, behind the functions, do not count: they run after an interruption.
@@ -53,7 +53,8 @@ def find(program: str, symbols: str, prefix: str) -> Function:
         parts = line.split(maxsplit=3)
         if len(parts) == 4 and parts[2] in "tTwW" and (parts[3] == prefix or (prefix[-1] == "(" and parts[3].startswith(prefix))):
             start, size = int(parts[0], 16), int(parts[1], 16)
-            text = run("objdump", "-d", "--no-show-raw-insn", f"--start-address={start}", f"--stop-address={start + size}", program)
+            of_it = (f"--start-address={start}", f"--stop-address={start + size}")
+            text = run("objdump", "-d", "--no-show-raw-insn", *of_it, program)
             found = (count_fastpath.LINE.match(line) for line in text.splitlines())
             return Function(prefix, start, [m["instruction"] for m in found if m])
     sys.exit(f"{prefix}: no such function in {program}")
