@@ -17,34 +17,11 @@
 
 namespace terrace::lab {
 
-namespace {
-
-// The bump sequence as a critical section, where there are no sequences. Not percpu::bump(): that one may read end before top,
-// under the slot's lock, and who installs a buffer holds no lock.
-arch::Sequence bump_in_section(const Heap::Level& l, std::size_t bytes, std::uint64_t& start) noexcept {
-  const int slot = percpu::begin();
-  if (slot < 0 || static_cast<unsigned>(slot) >= l.count) return arch::Sequence::full;
-  Buffer& b = l.buffers[slot];
-  start = b.top.load(std::memory_order_acquire);  // [L2] acquire, pairs with the last store of install()
-  if (start + bytes > b.end.load(std::memory_order_relaxed)) return arch::Sequence::full;
-  return percpu::store64(&b.top, start + bytes);
-}
-
-// Out of line: the way with sequences stays short.
-[[gnu::noinline]] bool bump_without_sequences(const Heap::Level& l, std::size_t bytes, std::uint64_t& start) noexcept {
-  arch::Sequence result = arch::Sequence::invalid;
-  while (result == arch::Sequence::invalid) result = bump_in_section(l, bytes, start);
-  percpu::invalidate();
-  return result == arch::Sequence::done;
-}
-
-}  // namespace
-
 bool Heap::bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept {
   const arch::Words words{.base = reinterpret_cast<std::byte*>(l.buffers), .stride = sizeof(Buffer)};
   if (has_area_) [[likely]]
     return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
-  return bump_without_sequences(l, bytes, start);
+  return percpu::bump(words, bytes, start) == arch::Sequence::done;
 }
 
 Range Heap::take_restartably(int level, Request r) noexcept {

@@ -175,10 +175,12 @@ Sequence put_all(arch::Words words, ChainWord blocks) noexcept {
 Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept {
   if (const arch::Area* const a = area()) return arch::bump(*a, words, bytes, start);
   return on_locked_word(words, [&, bytes](ChainWord& top) {
-    const ChainWord limit = (&top)[1];
-    if (top + bytes < top || top + bytes > limit) return Sequence::full;
-    start = top;
-    top += bytes;
+    // As in the sequence: the limit is not read before. Who has closed the words may open them without the lock.
+    const ChainWord old = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
+    const ChainWord limit = __atomic_load_n(&top + 1, __ATOMIC_RELAXED);
+    if (old + bytes < old || old + bytes > limit) return Sequence::full;
+    start = old;
+    __atomic_store_n(&top, old + bytes, __ATOMIC_RELAXED);
     return Sequence::done;
   });
 }
