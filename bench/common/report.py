@@ -72,13 +72,16 @@ def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-de
     return fig, axes
 
 
-def plain_numbers(*axes) -> None:  # type: ignore[no-untyped-def]
-    """Ticks of a logarithmic axis as people write them: 2, 1,000."""
-    from matplotlib.ticker import FuncFormatter
+def plain_numbers(*axes, steps: Sequence[float] = ()) -> None:  # type: ignore[no-untyped-def]
+    """Ticks of a logarithmic axis as people write them: 2, 1,000. `steps`: which of a decade, if not only the first."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     form = FuncFormatter(lambda value, _: f"{value:,g}")
     for axis in axes:
+        if steps:
+            axis.set_major_locator(LogLocator(subs=steps))
         axis.set_major_formatter(form)
+        axis.set_minor_formatter(NullFormatter())
 
 
 def can_plot(options: argparse.Namespace) -> bool:

@@ -74,7 +74,7 @@ def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growin
     axes.set_xticks(range(len(tlabs)), tlabs, rotation=45)
     axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"),
              yscale="log" if axes.get_ylim()[1] > 4 else "linear")
-    plain_numbers(axes.yaxis)
+    plain_numbers(axes.yaxis, steps=(1, 2, 5))
     axes.legend(fontsize=8)
 
 
@@ -111,7 +111,7 @@ def _four(page: Page, results: Rounds, tlabs: tuple[str, ...], plab: Family, cas
             axes[0].plot([ratio(results, f.subject(t, s), RATE, _base(t)).median for t in tlabs], marker=".", label=f"{f.name} {s}")
         axes[0].set_xticks(range(len(tlabs)), tlabs, rotation=45)
         axes[0].set(title="Four levels and three", xlabel="TLAB", ylabel="speed-up over TLABs only", yscale="log")
-        plain_numbers(axes[0].yaxis)
+        plain_numbers(axes[0].yaxis, steps=(1, 2, 5))
         axes[0].legend(fontsize=8)
 
     page.panels("lab-hab-levels", 1, 1, draw)

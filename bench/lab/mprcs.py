@@ -164,8 +164,8 @@ def bursty(options: argparse.Namespace, page: Page) -> None:
         for axis, (young, by) in zip(axes, panels, strict=True):
             for lab in policies:
                 axis.plot(counts, [median(results, f"{by}/{young}/{lab}/{n}", RATE) / 1e3 for n in counts], marker=".", label=lab)
-            axis.set(title=f"{young} MiB, by {by}", xlabel="threads", ylabel="thousand messages per second", ylim=(0, 1.05 * best[young]))
-            axis.legend(fontsize=8)
+            axis.set(title=f"{young} MiB, by {by}", xlabel="threads", ylabel="thousand messages per second", ylim=(0, 1.3 * best[young]))
+            axis.legend(fontsize=8, ncols=3, loc="upper center")
 
     page.panels("lab-mprcs-figure10", len(spaces), 2, draw)
 
