@@ -34,8 +34,10 @@ class Page(Report):
         super().say(text)
         self._html.append(f"<p>{html.escape(text)}</p>")
 
-    def finding(self, agrees: bool, text: str) -> None:
-        """A sentence on what the paper says, and whether the numbers say so, too."""
+    def finding(self, agrees: bool, text: str, why: str = "") -> None:
+        """A sentence on what the paper says, and whether the numbers say so, too; `why` they do not, as far as that is known."""
+        if not agrees and why:
+            text += f" Why: {why}."
         super().say(("agrees: " if agrees else "differs: ") + text)
         self._html.append(f"<p class={'agrees' if agrees else 'differs'}>{html.escape(text)}</p>")
 
