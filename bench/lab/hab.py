@@ -15,6 +15,7 @@ from page import Page
 from report import plain_numbers
 
 WORK = 20  # steps of computing per object
+UNUSED = "unused_at_a_collection"
 TLABS = ("growing", "128K", "64K", "32K", "16K", "8K", "4K", "1K", "none")  # as they are measured; in tables the other way round
 PLABS = ("4M", "8M", "16M", "32M", "64M")
 CLABS = ("512K", "1M", "8M", "16M")
@@ -144,6 +145,9 @@ def run(options: argparse.Namespace, page: Page) -> None:
         if not name.endswith(", only allocating"):
             configurations[name] = f"{line} work={WORK}"
     results = measure(options, "hab", "busy", configurations, options.rounds)
+    for rounds in results.values():
+        for v in rounds:
+            v[UNUSED] = sum(v[f"{level}.retired_bytes"] for level in ("thread", "core", "processor")) / max(1.0, v["collections"])
     tlabs = order[::-1]
 
     page.head("Hierarchical allocation buffers")
@@ -182,6 +186,9 @@ def run(options: argparse.Namespace, page: Page) -> None:
         for only in ("", ", only allocating"):
             rate = ratio(results, f"{name}{only}", RATE, f"TLAB growing{only}")
             page.check(f"16K TLABs on {f.name} {FOUR['clab']} over growing TLABs{only}", str(rate), ">= 0.95", rate.median >= 0.95)
+        unused = ratio(results, name, UNUSED, "TLAB growing")
+        page.check(f"the same: bytes unused at a collection, over growing TLABs ({median(results, 'TLAB growing', UNUSED) / 1024:.0f} KiB)",
+                   str(unused), "<= 1", unused.median <= 1)
 
     for f, level, number, paper, all_sizes in ((plab, "processor", "I", TABLE_1, PLABS), (cas, "core", "II", TABLE_2, CLABS)):
         page.say(f"Table {number}: foreign allocations in percent of the requests at that level: of threads that were moved on the way + "
