@@ -114,8 +114,9 @@ class Heap {
     bool restartable() const noexcept { return config.sync == TERRACE_LAB_RESTARTABLE; }
   };
 
-  static std::size_t bytes(const terrace_lab_config& config) noexcept;
-  static Heap* make(void* memory, const terrace_lab_config& config) noexcept;
+  /// `sysfs_root`: where the machine is described; any machine can be tested on any other.
+  static std::size_t bytes(const terrace_lab_config& config, const char* sysfs_root = "/sys") noexcept;
+  static Heap* make(void* memory, const terrace_lab_config& config, const char* sysfs_root = "/sys") noexcept;
 
   void attach(Thread& thread) noexcept;
   void detach(Thread& thread) noexcept;
@@ -150,7 +151,7 @@ class Heap {
   unsigned index_here(int l) const noexcept;
 
  private:
-  void open(const terrace_lab_config& config, std::byte* memory) noexcept;
+  void open(const terrace_lab_config& config, std::byte* memory, const char* sysfs_root) noexcept;
   bool exists(int l) const noexcept { return levels_[l].config.size != 0; }
   Range take(int level, Request r, int& served_by) noexcept;
   Range take_from_source(Request r) noexcept;

@@ -75,10 +75,10 @@ std::size_t most_of(const terrace_lab_level_config& c, const topology::Topology&
 
 }  // namespace
 
-std::size_t Heap::bytes(const terrace_lab_config& config) noexcept {
+std::size_t Heap::bytes(const terrace_lab_config& config, const char* sysfs_root) noexcept {
   if (!is_valid(config)) return 0;
   topology::Topology t;
-  topology::read(t);
+  topology::read(t, sysfs_root);
   std::size_t buffers = 0;
   for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
     if (config.levels[l].size != 0) buffers += most_of(config.levels[l], t) + buffers_before_first;
@@ -86,20 +86,20 @@ std::size_t Heap::bytes(const terrace_lab_config& config) noexcept {
   return round_up(sizeof(Heap), alignof(Buffer)) + buffers * sizeof(Buffer);
 }
 
-Heap* Heap::make(void* memory, const terrace_lab_config& config) noexcept {
+Heap* Heap::make(void* memory, const terrace_lab_config& config, const char* sysfs_root) noexcept {
   if (!is_valid(config)) return nullptr;
   auto* const heap = new (memory) Heap();
-  heap->open(config, static_cast<std::byte*>(memory) + round_up(sizeof(Heap), alignof(Buffer)));
+  heap->open(config, static_cast<std::byte*>(memory) + round_up(sizeof(Heap), alignof(Buffer)), sysfs_root);
   return heap;
 }
 
-void Heap::open(const terrace_lab_config& config, std::byte* memory) noexcept {
+void Heap::open(const terrace_lab_config& config, std::byte* memory, const char* sysfs_root) noexcept {
   config_ = config;
   young_bytes_ = config.young_bytes;
   by_core_ = config.association == TERRACE_LAB_BY_CORE;
   allocating_threads_ = 1;
-  topology::read(topology_);
-  topology::read_cores(cores_, topology_);
+  topology::read(topology_, sysfs_root);
+  topology::read_cores(cores_, topology_, sysfs_root);
   const percpu::Ladder& ladder = percpu::ladder();
   has_area_ = percpu::has_sequences(ladder.rung) && !ladder.area_is_ours;
   area_ = ladder.area;
