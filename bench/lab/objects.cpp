@@ -95,9 +95,7 @@ class Way {
     const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
     return took.count() / static_cast<double>(objects);
   }
-  void measure(std::size_t objects, std::size_t bytes, bool initialise) {
-    turns_.push_back(turn(objects, bytes, initialise));
-  }
+  void measure(std::size_t objects, std::size_t bytes, bool initialise) { turns_.push_back(turn(objects, bytes, initialise)); }
   const char* name() const { return name_; }
   double median() {
     std::sort(turns_.begin(), turns_.end());

@@ -219,8 +219,8 @@ void* terrace_lab_allocate_at(struct terrace_lab_thread* thread, int level, size
 
 /**
  * terrace_lab_allocate_core - as terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, size), without detours: what compiled code
- * calls while the association is by core. Such objects count as allocated by the core's buffer, not by the thread. @size must be
- * below 2^62: the way is too short to look (an array's length is checked by the runtime before it becomes a size).
+ * calls while the association is by core. Such objects count as allocated by the core's buffer, not by the thread.
+ * @size: as above, and below 2^62: the way is too short to look (a runtime checks an array's length before it becomes a size).
  */
 void* terrace_lab_allocate_core(struct terrace_lab_thread* thread, size_t size);
 
