@@ -45,8 +45,7 @@ Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) n
   if (!b.top.compare_exchange_strong(seen, refilling, std::memory_order_acquire, std::memory_order_relaxed)) return {};
   Level& l = levels_[level];
   const Range old{seen, b.end.load(std::memory_order_relaxed)};  // relaxed: [L1]
-  int served_by = 0;
-  const Range lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))}, served_by);
+  const Range lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))});
   if (lab.empty()) {
     if (!is(Mutant::stays_closed)) b.top.store(seen, std::memory_order_release);  // [L1]
     return {};

@@ -153,7 +153,8 @@ class Heap {
  private:
   void open(const terrace_lab_config& config, std::byte* memory, const char* sysfs_root) noexcept;
   bool exists(int l) const noexcept { return levels_[l].config.size != 0; }
-  Range take(int level, Request r, int& served_by) noexcept;
+  Range take(int level, Request r) noexcept;
+  Range take_from_levels(int level, Request r) noexcept;
   Range take_from_source(Request r) noexcept;
   // A level's buffers, by compare-and-swap: cas.cpp
   void* allocate_core_long(Thread& thread, std::size_t size) noexcept;

@@ -31,15 +31,19 @@ unsigned Heap::index_here(int level) const noexcept {
   }
 }
 
-Range Heap::take(int level, Request r, int& served_by) noexcept {
+// From `level` or above, but not from the source.
+Range Heap::take_from_levels(int level, Request r) noexcept {
   for (; level < TERRACE_LAB_LEVELS; ++level) {
-    served_by = level;
     if (levels_[level].count == 0 || r.desired > levels_[level].config.max_size) continue;
     const Range got = levels_[level].restartable() ? take_restartably(level, r) : take_by_cas(level, r);
     if (!got.empty()) return got;
   }
-  served_by = TERRACE_LAB_LEVELS;
-  return take_from_source(r);
+  return {};
+}
+
+Range Heap::take(int level, Request r) noexcept {
+  const Range got = take_from_levels(level, r);
+  return got.empty() ? take_from_source(r) : got;
 }
 
 Range Heap::take_from_source(Request r) noexcept {

@@ -112,8 +112,7 @@ Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
   }
   Range lab = l.sidelined.take(max_of(r.min, l.bounds.least));
   if (lab.empty()) {
-    int served_by = 0;
-    lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))}, served_by);
+    lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))});
   }
   if (lab.empty()) {
     percpu::invalidate();

@@ -48,11 +48,12 @@ void Heap::retire(Thread& thread) noexcept {
 }
 
 void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
-  int served_by = 0;
-  const Range got = take(level, {size, size}, served_by);
+  Range got = take_from_levels(level, {size, size});
+  const bool direct = got.empty();
+  if (direct) got = take_from_source({size, size});
   if (got.empty()) return nullptr;
   thread.bytes += size;
-  if (served_by == TERRACE_LAB_LEVELS) {
+  if (direct) {
     thread.direct.add();
     thread.direct_bytes.add(size);
   }
@@ -61,8 +62,7 @@ void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
 
 bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
   const Level& l = levels_[TERRACE_LAB_THREAD];
-  int served_by = 0;
-  const Range lab = take(TERRACE_LAB_CORE, {max_of(size, l.bounds.least), max_of(size, thread.desired)}, served_by);
+  const Range lab = take(TERRACE_LAB_CORE, {max_of(size, l.bounds.least), max_of(size, thread.desired)});
   if (lab.empty()) return false;
   thread.counts.labs.add();
   thread.counts.lab_bytes.add(lab.size());

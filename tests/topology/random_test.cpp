@@ -39,10 +39,11 @@ class Reference {
   }
 
   bool private_level_2() const {
-    return std::ranges::all_of(cpus_of(text(FakeRoot::cpu_file("online"))), [this](unsigned cpu) {
-      const Cpus core = cpus_of(text(FakeRoot::cpu_file("cpu" + std::to_string(cpu)) + "/topology/core_cpus_list"));
-      return highest_level(cpu) == 2 && llc_of(cpu, false) == core;
-    });
+    const Cpus online = cpus_of(text(FakeRoot::cpu_file("online")));
+    if (online.empty()) return false;
+    const unsigned first = *online.begin();  // decides for all
+    const Cpus core = cpus_of(text(FakeRoot::cpu_file("cpu" + std::to_string(first)) + "/topology/core_cpus_list"));
+    return highest_level(first) == 2 && llc_of(first, false) == core;
   }
 
   int highest_level(unsigned cpu) const {
@@ -120,12 +121,16 @@ class Maker {
     for (const unsigned cpu : m.possible) {
       if (sleepers_ == 0 || !one_in(sleepers_)) m.online.insert(cpu);
     }
-    // If each has one core that is awake, nothing tells that they are not the cores' own.
-    const bool like_cores = ends_at_level_2 && std::ranges::all_of(in_complexes, [&](const Cpus& complex) {
-                              return std::ranges::count_if(m.cores, [&](const Cpus& core) {
-                                       return std::ranges::any_of(
-                                           core, [&](unsigned cpu) { return complex.contains(cpu) && m.online.contains(cpu); });
-                                     }) <= 1;
+    // If one core of the first complex is awake, nothing tells that its level 2 is not the core's own.
+    const auto is_awake = [&](const Cpus& part) {
+      return std::ranges::any_of(part, [&](unsigned cpu) { return m.online.contains(cpu); });
+    };
+    const auto belongs_to = [](const Cpus& part, const Cpus& whole) { return whole.contains(*part.begin()); };
+    const auto is_one_core = [&](const Cpus& complex) {
+      return std::ranges::count_if(m.cores, [&](const Cpus& c) { return belongs_to(c, complex) && is_awake(c); }) == 1;
+    };
+    const bool like_cores = ends_at_level_2 && !m.online.empty() && std::ranges::all_of(in_complexes, [&](const Cpus& complex) {
+                              return !complex.contains(*m.online.begin()) || is_one_core(complex);
                             });
     llcs_ = like_cores ? m.packages : in_complexes;
     return m;
