@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from programs import PROGRAMS, Program
 
 SKIP = 77
+LAUNCH = pathlib.Path(__file__).resolve().parents[2] / "bench" / "common" / "launch.c"
 TIMEOUT_SECONDS = 600
 
 
@@ -39,12 +40,13 @@ class Run:
 
 def run_once(program: Program, scratch: pathlib.Path, library: str | None) -> Run:
     program.repeat(scratch)
-    command = [str(scratch / "launch"), "report", library or "-", *program.command(scratch)]
+    preload = [f"LD_PRELOAD={library}"] if library else []
+    command = [str(scratch / "launch"), "report", *preload, *program.command(scratch)]
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     with open(scratch / "output", "wb") as out, open(scratch / "errors", "wb") as errors:
         subprocess.run(command, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, check=True,
                        timeout=TIMEOUT_SECONDS)
-    status, seconds, peak_kib = (scratch / "report").read_text().split()
+    status, seconds, _, peak_kib, _ = (scratch / "report").read_text().split()
     output = program.normalise((scratch / "output").read_text(errors="replace"))
     digests = [hashlib.sha256((scratch / a).read_bytes()).hexdigest() for a in program.artefacts]
     return Run(int(status), output, digests, float(seconds), int(peak_kib))
@@ -88,7 +90,7 @@ def table(rows: list[tuple[str, list[Run], list[Run]]]) -> str:
 def measure(program: Program, library: str, rounds: int) -> tuple[list[Run], list[Run], str]:
     with tempfile.TemporaryDirectory() as directory:
         scratch = pathlib.Path(directory)
-        subprocess.run(["cc", "-O1", "-o", scratch / "launch", pathlib.Path(__file__).with_name("launch.c")], check=True)
+        subprocess.run(["cc", "-O1", "-o", scratch / "launch", LAUNCH], check=True)
         program.prepare(scratch)
         plain: list[Run] = []
         ours: list[Run] = []

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the comparison of allocators runs: a workload has a name and measures itself under one allocator."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interleave import Subject, Values
+
+
+class Failed(Exception):
+    """The workload did not end well under this allocator: one line on why."""
+
+
+def _nothing(_scratch: Path) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Workload:
+    """`measure` gives seconds, cpu_seconds, peak_rss (bytes) and faults, and what else the workload knows of:
+    settled_rss (bytes, after everything was freed and a second has passed), operations, and the latencies in nanoseconds
+    malloc_p50, malloc_p99, malloc_p999, free_p50, free_p99, free_p999. It raises Failed."""
+
+    name: str
+    group: str  # micro, trace or program
+    threads: int
+    measure: Callable[[Subject, Path], Values]  # under an allocator, in a scratch directory
+    prepare: Callable[[Path], None] = _nothing  # once per scratch directory, outside of any measurement
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}/{self.threads}"
+
+
+@dataclass(frozen=True)
+class Launched:
+    values: Values
+    output: str
+    errors: str
+
+
+def launched(build: Path, subject: Subject, command: Sequence[str], *, cwd: Path | None = None, timeout: float = 600) -> Launched:
+    """Runs a command under an allocator. The values are of the process and all its children; the peak is the largest one's."""
+    clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("TERRACE_")}
+    clean |= {"LC_ALL": "C", "TZ": "UTC"}
+    with tempfile.TemporaryDirectory() as directory:
+        report = Path(directory) / "report"
+        settings = [f"{k}={v}" for k, v in subject.environment.items()]
+        try:
+            done = subprocess.run(
+                [str(build / "bench" / "common" / "bench_launch"), str(report), *settings, *command],
+                cwd=cwd, env=clean, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{command[0]} took more than {timeout:.0f} s") from late
+        if done.returncode != 0:
+            raise Failed(f"{command[0]} could not be measured: {done.stderr.strip()[-200:]}")
+        status, seconds, cpu_seconds, peak_kib, faults = report.read_text().split()
+    if int(status) != 0:
+        raise Failed(f"{command[0]} ended with {status}: {done.stderr.strip()[-200:]}")
+    values = {"seconds": float(seconds), "cpu_seconds": float(cpu_seconds), "peak_rss": float(peak_kib) * 1024, "faults": float(faults)}
+    return Launched(values, done.stdout, done.stderr)
+
+
+def self_measured(build: Path, program: str, *settings: str) -> Callable[[Subject, Path], Values]:
+    """A program of ours that ends with one line of JSON; what it says of itself (the time without its start-up, say) counts."""
+
+    def measure(subject: Subject, scratch: Path) -> Values:
+        run = launched(build, subject, [str(build / "bench" / program), *settings], cwd=scratch)
+        said: Values = json.loads(run.output.splitlines()[-1])
+        return run.values | said
+
+    return measure
