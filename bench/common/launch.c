@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* launch REPORT [KEY=VALUE...] PROGRAM ARGS: runs PROGRAM with these variables in its environment and writes one line to REPORT:
-   STATUS SECONDS CPU_SECONDS PEAK_KIB FAULTS, the last three of PROGRAM and all children that it waited for. A process of its own,
-   because a child's peak begins with that of the process it was forked from, and Python is large. */
+/* launch REPORT [KEY=VALUE...] PROGRAM ARGS: runs PROGRAM with these variables in its environment and writes one line to
+   REPORT: STATUS SECONDS CPU_SECONDS PEAK_KIB FAULTS, the last three of PROGRAM and all children that it waited for. A process
+   of its own, because a child's peak begins with that of the process it was forked from, and Python is large. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
