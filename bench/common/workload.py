@@ -25,14 +25,17 @@ def _nothing(_scratch: Path) -> None:
 @dataclass(frozen=True)
 class Workload:
     """`measure` gives seconds, cpu_seconds, peak_rss (bytes) and faults, and what else the workload knows of:
-    settled_rss (bytes, after everything was freed and a second has passed), operations, and the latencies in nanoseconds
-    malloc_p50, malloc_p99, malloc_p999, free_p50, free_p99, free_p999. It raises Failed."""
+    settled_rss (bytes, after everything was freed and a second has passed) and operations. It raises Failed.
+
+    `latency` is the same work with every single call timed, which slows it down: a run of its own, of which only the
+    latencies count, in nanoseconds: malloc_p50, malloc_p99, malloc_p999, free_p50, free_p99, free_p999."""
 
     name: str
     group: str  # micro, trace or program
     threads: int
     measure: Callable[[Subject, Path], Values]  # under an allocator, in a scratch directory
     prepare: Callable[[Path], None] = _nothing  # once per scratch directory, outside of any measurement
+    latency: Callable[[Subject, Path], Values] | None = None
 
     @property
     def key(self) -> str:
