@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The allocators of the comparison: where each one's object is, and what the environment has to say for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+
+from interleave import Subject, glibc, preloaded
+
+GLIBC, TERRACE = "glibc", "terrace"
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Built by `terrace bench peers`, or, with patterns of absolute paths, installed by a package."""
+
+    name: str
+    environment: dict[str, str] = field(default_factory=dict)
+    installed: tuple[str, ...] = ()
+
+    def library(self, build_root: Path) -> Path | None:
+        """The object to preload, if it is there."""
+        if not self.installed:
+            built = build_root / self.name / f"lib{self.name}.so"
+            return built.resolve() if built.exists() else None
+        found = (path for pattern in self.installed for path in sorted(Path("/").glob(pattern.lstrip("/"))))
+        return next(found, None)
+
+
+PEERS = (
+    # glibc registers the thread's rseq area first and tcmalloc wants one of its own: without the tunable it quietly has a
+    # cache per thread instead of one per CPU.
+    Peer("tcmalloc", {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}),
+    Peer("mimalloc"),
+    Peer("snmalloc"),
+    Peer("jemalloc"),
+    Peer("rpmalloc"),
+    Peer("gperftools", installed=("/usr/lib/*/libtcmalloc_minimal.so.4", "/usr/lib*/libtcmalloc_minimal.so.4")),
+    Peer("hoard", installed=("/usr/lib/*/libhoard.so", "/usr/lib*/libhoard.so", "/usr/local/lib/libhoard.so")),
+)
+
+
+def _present(library: Path, build_root: Path) -> Iterator[Subject]:
+    yield glibc()
+    if library.exists():
+        yield preloaded(TERRACE, library)
+    for peer in PEERS:
+        found = peer.library(build_root)
+        if found is not None:
+            yield preloaded(peer.name, found, **peer.environment)
+
+
+def subjects(library: Path, build_root: Path, names: Sequence[str] | None = None) -> list[Subject]:
+    """Those that are there, in the order glibc, Terrace (its object is `library`), peers; `build_root` is where
+    `terrace bench peers` puts what it builds (build/peers). With names, these, in this order, and it is an error if one
+    is not there."""
+    present = {subject.name: subject for subject in _present(library, build_root)}
+    if names is None:
+        return list(present.values())
+    known = (GLIBC, TERRACE, *(peer.name for peer in PEERS))
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"there is no allocator {name}; there are: {', '.join(known)}")
+        if name not in present:
+            raise SystemExit(f"{name} is not here; `terrace bench peers` builds it or says what is missing")
+    return [present[name] for name in names]
