@@ -74,9 +74,10 @@ def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growin
     else:
         axes.axhline(1, color="k", lw=1, ls="--")
     axes.set_xticks(range(len(tlabs)), tlabs, rotation=45)
-    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"),
-             yscale="log" if axes.get_ylim()[1] > 4 else "linear")
-    plain_numbers(axes.yaxis, steps=(1, 2, 5))
+    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"))
+    if axes.get_ylim()[1] > 4:
+        axes.set_yscale("log")
+        plain_numbers(axes.yaxis, steps=(1, 2, 5))
     axes.legend(fontsize=8)
 
 
