@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
     chosen = [a for a in argv if a in EXPERIMENTS]
     options = arguments(__doc__, [a for a in argv if a not in EXPERIMENTS and a != "--stored"], rounds=5)
     options.stored = "--stored" in argv
-    page = Page(options)
+    page = Page(options, "lab", "Local allocation buffers: the experiments of two papers")
     for name in chosen or EXPERIMENTS:
         EXPERIMENTS[name](options, page)
     page.close()

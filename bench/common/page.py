@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The report of the experiments on LABs: what goes to the terminal and into lab.md also becomes one HTML file with its plots."""
+"""A report with plots: what goes to the terminal and into NAME.md also becomes one HTML file, NAME.html."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ th{background:#f2f2f2}svg{max-width:100%;height:auto}.agrees{color:#06602a}.diff
 
 
 class Page(Report):
-    def __init__(self, options: argparse.Namespace) -> None:
-        super().__init__("lab", options.out)
+    def __init__(self, options: argparse.Namespace, name: str, title: str) -> None:
+        super().__init__(name, options.out)
         self._options = options
-        self._target: Path = options.out / "lab.html"
+        self._title = html.escape(title)
+        self._target: Path = options.out / f"{name}.html"
         self._html: list[str] = []
         self._checks: list[tuple[str, str, str, bool]] = []
 
@@ -76,9 +77,8 @@ class Page(Report):
         if self._checks:
             self.head("Figures to be reached")
             self.table(["what", "found", "limit", "reached"], [[a, b, c, "yes" if met else "NO"] for a, b, c, met in self._checks])
-        title = "Local allocation buffers: the experiments of two papers"
         self._target.write_text(
-            f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+            f"<!doctype html><html lang=en><meta charset=utf-8><title>{self._title}</title><style>{STYLE}</style><h1>{self._title}</h1>"
             + "\n".join(self._html) + "\n"
         )
         super().close()
