@@ -13,6 +13,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Callable
 
+from program_inputs import NODE, PERL, SQL, fresh_history, write_history, write_sources
 
 
 @dataclass
@@ -30,36 +31,7 @@ def sh(script: str) -> list[str]:
     return ["bash", "-c", script]
 
 
-# ---- inputs
-
-def write_sources(scratch: pathlib.Path) -> None:
-    """A large C++ file: many headers, many instantiations."""
-    headers = ["algorithm", "chrono", "functional", "future", "iostream", "map", "memory", "random", "regex", "set", "sstream",
-               "string", "thread", "tuple", "unordered_map", "variant", "vector"]
-    lines = [f"#include <{h}>" for h in headers]
-    for i in range(60):
-        lines.append(f"struct S{i} {{ std::map<int, std::vector<std::string>> m; std::variant<int, std::string, double> v; }};")
-        lines.append(f"int f{i}(const std::string& s) {{ std::unordered_map<std::string, S{i}> u; u[s].m[{i}].push_back(s);"
-                     f" std::regex r(\"a{i}(b|c)*\"); return std::regex_match(s, r) + static_cast<int>(u.size()); }}")
-    (scratch / "large.cpp").write_text("\n".join(lines) + "\n")
-
-
-def write_history(scratch: pathlib.Path) -> None:
-    """Some thousand commits, made by fast-import, on files that change a little each time."""
-    lines: list[str] = []
-    for i in range(3000):
-        text = "\n".join(f"line {j} of file {i % 40}: {(i * 7919 + j * 104729) % 1000003}" for j in range(60))
-        lines.append(f"commit refs/heads/main\ncommitter A <a@example.org> {1600000000 + i} +0000\ndata 8\ncommit x\n"
-                     f"M 100644 inline file{i % 40}.txt\ndata {len(text)}\n{text}\n")
-    repository = scratch / "history.git"
-    subprocess.run(["git", "init", "-q", "--bare", str(repository)], check=True)
-    subprocess.run(["git", "fast-import", "--quiet"], cwd=repository, input="\n".join(lines).encode(), check=True)
-
-
-def fresh_history(scratch: pathlib.Path) -> None:
-    shutil.rmtree(scratch / "gc.git", ignore_errors=True)
-    shutil.copytree(scratch / "history.git", scratch / "gc.git")
-
+# ---- inputs of one program only
 
 def write_java(scratch: pathlib.Path) -> None:
     (scratch / "Heap.java").write_text(textwrap.dedent("""
@@ -115,34 +87,6 @@ def write_configure(scratch: pathlib.Path) -> None:
         done
         """) + checks + '\nfor i in $(seq 1 200); do lineno $i; s=$(echo "$i" | sed "s/1/one/g"); echo "$s"; done\nrm -f conftest.*\n')
 
-
-SQL = """
-create table t(a integer, b text);
-with recursive c(x) as (select 1 union all select x + 1 from c where x < 300000) insert into t select x * 7919 % 100003, hex(x) from c;
-create index i on t(a);
-create index j on t(b);
-select count(*), sum(length(b)) from t;
-select count(*) from t x join t y on x.a = y.a where x.a < 3000;
-select b, count(*) from t group by substr(b, 1, 3) order by 2 desc, 1 limit 20;
-delete from t where a % 3 = 0;
-vacuum;
-select count(*) from t;
-"""
-
-PERL = r"""
-my %h; my @a;
-for my $i (1 .. 300000) { $h{"key$i"} = [$i, "x" x ($i % 60)]; push @a, { n => $i, s => "v$i" } if $i % 3 == 0 }
-my $t = 0; for my $k (sort keys %h) { $t += length($h{$k}[1]) } delete $h{"key$_"} for 1 .. 150000;
-my $s = join ",", map { $_->{s} } @a[0 .. 50000]; $s =~ s/v(\d)/w$1$1/g;
-print scalar(keys %h), " $t ", length($s), "\n";
-"""
-
-NODE = """
-const m = new Map(); for (let i = 0; i < 500000; i++) m.set('k' + i, { i, s: 'x'.repeat(i % 30), a: [i, i + 1] });
-let t = 0; for (const [, v] of m) t += v.a[1] + v.s.length;
-const crypto = require('crypto'); let h = ''; for (let i = 0; i < 100000; i++) h = crypto.createHash('md5').update('m' + i + h).digest('hex');
-const b = []; for (let i = 0; i < 3000; i++) b.push(Buffer.alloc(1000 + i % 7000, i)); console.log(m.size, t, h, b.length);
-"""
 
 PYTHON_TESTS = ["test_json", "test_re", "test_threading", "test_subprocess", "test_list", "test_dict", "test_bytes", "test_fork1",
                 "test_array", "test_collections", "test_queue", "test_zlib", "test_struct", "test_memoryview"]
