@@ -49,27 +49,40 @@ class Launched:
     errors: str
 
 
+def clean_environment() -> dict[str, str]:
+    """What every measured program starts from, before what its allocator wants."""
+    clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("TERRACE_")}
+    return clean | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def launcher(build: Path, report: Path, subject: Subject, command: Sequence[str]) -> list[str]:
+    settings = [f"{k}={v}" for k, v in subject.environment.items()]
+    return [str(build / "bench" / "common" / "bench_launch"), str(report), *settings, *command]
+
+
+def reported(report: Path) -> tuple[int, Values]:
+    """What the launcher wrote: the exit status and the values."""
+    status, seconds, cpu_seconds, peak_kib, faults = report.read_text().split()
+    values = {"seconds": float(seconds), "cpu_seconds": float(cpu_seconds), "peak_rss": float(peak_kib) * 1024, "faults": float(faults)}
+    return int(status), values
+
+
 def launched(build: Path, subject: Subject, command: Sequence[str], *, cwd: Path | None = None, timeout: float = 600) -> Launched:
     """Runs a command under an allocator. The values are of the process and all its children; the peak is the largest one's."""
-    clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("TERRACE_")}
-    clean |= {"LC_ALL": "C", "TZ": "UTC"}
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report"
-        settings = [f"{k}={v}" for k, v in subject.environment.items()]
         try:
             done = subprocess.run(
-                [str(build / "bench" / "common" / "bench_launch"), str(report), *settings, *command],
-                cwd=cwd, env=clean, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=timeout,
-                check=False,
+                launcher(build, report, subject, command), cwd=cwd, env=clean_environment(), stdin=subprocess.DEVNULL,
+                capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
             )
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{command[0]} took more than {timeout:.0f} s") from late
         if done.returncode != 0:
             raise Failed(f"{command[0]} could not be measured: {done.stderr.strip()[-200:]}")
-        status, seconds, cpu_seconds, peak_kib, faults = report.read_text().split()
-    if int(status) != 0:
+        status, values = reported(report)
+    if status != 0:
         raise Failed(f"{command[0]} ended with {status}: {done.stderr.strip()[-200:]}")
-    values = {"seconds": float(seconds), "cpu_seconds": float(cpu_seconds), "peak_rss": float(peak_kib) * 1024, "faults": float(faults)}
     return Launched(values, done.stdout, done.stderr)
 
 
