@@ -23,6 +23,9 @@ STORES = re.compile(r"^(mov|vmov|set|pop|stos|fst|stmxcsr|vstmxcsr|fnst|movnt|ve
 NEITHER = re.compile(r"^(lea|nop|prefetch|clflush|clwb|endbr|ud|hlt)")
 MEMORY = re.compile(
     r"^(?:%(?P<segment>[a-z]s):)?(?P<offset>-?0x[0-9a-f]+|\d+)?(?:\((?:%(?P<base>\w+))?(?:,%(?P<index>\w+)(?:,(?P<scale>\d))?)?\))?$")
+PARTS_OF_VECTORS = {("movss", "mm"): 4, ("movd", "mm"): 4} | {
+    (name, "mm"): 8 for name in ("movsd", "movq", "movhps", "movlps", "movhpd", "movlpd")}
+SUFFIXES = {"b": 1, "w": 2, "l": 4, "q": 8}
 STRINGS = re.compile(r"^(stos|movs|lods|scas|cmps)[bwlq]?$")
 
 
@@ -75,12 +78,30 @@ def disassembled(code: Mapping[int, bytes]) -> dict[int, Instruction]:
     return {address: at[n * slot] for n, address in enumerate(code)}
 
 
+def _register(instruction: Instruction) -> str:
+    """The register on the other side of an access."""
+    return next((o[1:] for o in instruction.operands if o.startswith("%") and ":" not in o), "")
+
+
+def _register_bytes(register: str) -> int:
+    if register[1:3] == "mm":
+        return {"x": 16, "y": 32, "z": 64}[register[0]]
+    if re.match(r"^(e..|r\d+d)$", register):
+        return 4
+    if re.match(r"^([abcd]x|[sd]i|[sb]p|r\d+w)$", register):
+        return 2
+    return 1 if register.endswith(("l", "h", "b")) else 8
+
+
 def _bytes(instruction: Instruction) -> int:
-    names = " ".join(instruction.operands)
-    for prefix, size in (("%zmm", 64), ("%ymm", 32), ("%xmm", 16)):
-        if prefix in names and not re.search(r"(ss|sd|[dq])$", instruction.mnemonic):
-            return size
-    return {"b": 1, "w": 2, "l": 4}.get(instruction.mnemonic[-1], 8) if "%" not in names.split("(")[0] else 8
+    """Of the operand in memory: told by what is extended, by the register on the other side, or by the mnemonic's last letter."""
+    name, register = instruction.mnemonic, _register(instruction)
+    extended = re.match(r"^mov[zs]([bwl])[wlq]$", name)
+    if extended:
+        return SUFFIXES[extended[1]]
+    if register:
+        return PARTS_OF_VECTORS.get((name.removeprefix("v"), register[1:3]), _register_bytes(register))
+    return 8 if name.startswith(("call", "jmp", "push", "pop")) else SUFFIXES.get(name[-1], 8)
 
 
 def _address(memory: re.Match[str], registers: Registers, after: int) -> int:
@@ -97,11 +118,16 @@ def _address(memory: re.Match[str], registers: Registers, after: int) -> int:
     return address & MASK
 
 
+def _string_bytes(instruction: Instruction) -> int:
+    register = _register(instruction)
+    return _register_bytes(register) if register else SUFFIXES.get(instruction.mnemonic[4:], 8)
+
+
 def _string(instruction: Instruction, registers: Registers) -> list[Access]:
     """One step of it; with a prefix it is stepped through one by one, and none is made when the count is 0."""
     if instruction.repeated and registers["rcx"] == 0:
         return []
-    kind, size = instruction.mnemonic[:4], {"b": 1, "w": 2, "l": 4}.get(instruction.mnemonic[-1], 8)
+    kind, size = instruction.mnemonic[:4], _string_bytes(instruction)
     from_source, to_destination = kind in ("movs", "lods", "cmps"), kind in ("stos", "movs")
     accesses = [Access(registers["rsi"], size, False)] if from_source else []
     if kind != "lods":

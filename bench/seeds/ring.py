@@ -18,7 +18,7 @@ SIZES = (*ARTICLE, *range(512, 4096 + 1, 64))
 PLACEMENTS = ("punctuated", "odd", "random:0.5", "none")
 
 
-def _measure(subject: Subject, program: Path, sizes: tuple[int, ...], cpus: set[int]) -> Values:
+def measure(subject: Subject, program: Path, sizes: tuple[int, ...], cpus: set[int]) -> Values:
     """Each size in a process of its own, as in the article: what other sizes leave behind is another question."""
     values: Values = {}
     for size in sizes:
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     names = [s.name for s in subjects]
     program = options.build / "bench" / "seeds" / "bench_ring"
     one_cpu = {max(os.sched_getaffinity(0))}
-    results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, sizes, one_cpu))
+    results = interleaved(subjects, options.rounds, lambda s: measure(s, program, sizes, one_cpu))
     save_raw(options.out, "ring", results)
 
     report = Report("ring", options.out)

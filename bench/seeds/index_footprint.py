@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""malloc and free called from within a transaction: lines they write, and how many calls a transaction can hold."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import footprint
+from interleave import Subject
+from page import Page
+
+SIZES = (64, 1010, 4096)
+NODES = 250
+
+Row = dict[str, float | str]
+
+
+def _one(options: argparse.Namespace, subject: Subject, size: int, nodes: int, scratch: Path) -> Row:
+    try:
+        recording = footprint.record(options.build, subject, size, nodes, scratch)
+    except footprint.NotTraced as why:
+        return {"failed": str(why)}
+    row: Row = dict(asdict(footprint.pair(recording, size)))
+    for region in ("allocate", "release"):
+        for policy in ("lru", "tree_plru"):
+            held = footprint.held(options.build, recording.regions[region], policy)
+            row[f"{region}.{policy}"] = held.steps
+            row[f"{region}.{policy}.reason"] = held.reason
+    return row
+
+
+def measure(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int, ...], nodes: int) -> dict[str, Row]:
+    """By NAME/SIZE. Counted once: a count does not drift."""
+    raw = options.out / "index-footprint.json"
+    if getattr(options, "stored", False):
+        stored: dict[str, Row] = json.loads(raw.read_text())
+        return stored
+    with tempfile.TemporaryDirectory() as directory:
+        rows = {f"{s.name}/{size}": _one(options, s, size, nodes, Path(directory)) for s in chosen for size in sizes}
+    raw.write_text(json.dumps(rows, indent=1) + "\n")
+    return rows
+
+
+def _table(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+    columns = ["malloc and free of a block"]
+    for size in sizes:
+        columns += [f"{size}: instructions", "lines read only", "lines written", "the allocator's", "of these rseq"]
+    table = []
+    for name in names:
+        cells: list[object] = [name]
+        for size in sizes:
+            row = rows[f"{name}/{size}"]
+            cells += ["-"] * 5 if "failed" in row else [f"{row[k]:g}" for k in ("instructions", "read", "written", "own", "rseq")]
+        table.append(cells)
+    page.table(columns, table)
+
+
+def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Page) -> None:
+    page.say(f"Simulated: how many of {nodes} calls one transaction can hold, malloc with a store to the block, and free; LRU / tree-PLRU, and what "
+             "ends it. Every load and store of the calls counts, the cache is empty at the beginning, the allocator's caches are not.")
+    table = []
+    for name in names:
+        cells: list[object] = [name]
+        for size in sizes:
+            row = rows[f"{name}/{size}"]
+            for region in ("allocate", "release"):
+                if "failed" in row:
+                    cells.append("-")
+                    continue
+                reason = row[f"{region}.lru.reason"]
+                cells.append(f"{row[f'{region}.lru']:g} / {row[f'{region}.tree_plru']:g}" + ("" if reason == "none" else f", {reason}"))
+        table.append(cells)
+    page.table(["allocator", *(f"{size}: {what}" for size in sizes for what in ("malloc", "free"))], table)
+
+
+def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Page) -> None:
+    def bars(axis, key: str, label: str, limit: float | None) -> None:  # type: ignore[no-untyped-def]
+        height = 0.8 / len(sizes)
+        for n, size in enumerate(sizes):
+            values = [float(rows[f"{name}/{size}"].get(key, 0)) for name in names]
+            axis.barh([y + (n - (len(sizes) - 1) / 2) * height for y in range(len(names))], values, height=height, label=f"{size:,} bytes")
+        axis.set_yticks(range(len(names)), names, fontsize=8)
+        axis.invert_yaxis()
+        axis.set(xlabel=label)
+        if limit is not None:
+            axis.axvline(limit, color="k", ls="--", lw=1)
+        axis.legend(fontsize=8)
+
+    def draw(axes) -> None:  # type: ignore[no-untyped-def]
+        bars(axes[0], "own", "the allocator's lines written by malloc and free", None)
+        bars(axes[1], "allocate.lru", "malloc and a store: calls a transaction holds (LRU, simulated)", nodes)
+        bars(axes[2], "release.lru", "free: calls a transaction holds (LRU, simulated)", nodes)
+
+    page.panels("index-footprint", 1, 3, draw)
+
+
+def run(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
+    sizes = SIZES[1:2] if options.smoke else SIZES
+    nodes = 40 if options.smoke else NODES
+    rows = measure(options, chosen, sizes, nodes)
+    page.head("malloc and free within a transaction")
+    names = [s.name for s in chosen if any("failed" not in rows[f"{s.name}/{size}"] for size in sizes)]
+    for name, row in rows.items():
+        if "failed" in row:
+            page.say(f"{name} bytes: not recorded: {row['failed']}")
+    if not names:
+        return
+    page.say("Counted: a warm process is stepped through instruction by instruction, and each one's loads and stores are told from its operands and the "
+             "registers. Lines of 64 bytes; written ones are those of the stack, of the block itself, and the allocator's own, of which one may be the line "
+             "with the thread's restartable sequence. Allocators whose sequences are announced only (by one store) are recorded as if they had not been "
+             "stopped. Those that keep their own data in the thread's rseq area see it overwritten at each stop, so they take a slower way here than "
+             "otherwise.")
+    _table(rows, names, sizes, page)
+    _calls(rows, names, sizes, nodes, page)
+    _plot(rows, names, sizes, nodes, page)
+    default = names[1]
+    most = max(float(rows[f"{default}/{size}"]["own"]) for size in sizes)
+    calls = sum(float(rows[f"{default}/{size}"]["calls"]) for size in sizes)
+    page.finding(most <= 4 and calls == 0, "malloc and free should be callable from within transactions with low odds of abort (article): a pair "
+                 f"of {default} writes {most:g} lines of its own at most; pairs that make a system call: {calls:g}.")
+    held = {size: float(rows[f"{default}/{size}"]["allocate.lru"]) for size in sizes}
+    page.finding(min(held.values()) >= nodes, f"a structure of {nodes} nodes can be built in a transaction: {default} gets to "
+                 + ", ".join(f"{n:g} ({size} bytes)" for size, n in held.items()) + " (LRU, simulated).",
+                 "on the way the levels below are asked for more, and what they write or call counts, too")
