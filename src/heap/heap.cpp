@@ -20,6 +20,7 @@ constexpr std::uint64_t budget_per_slot = 96 * kib;
 constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
+constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
 constexpr std::uint32_t slots_before_first = 2;                    // slots -1 and -2: threads without a registered rseq area
 
 }  // namespace
@@ -120,7 +121,7 @@ void* Heap::allocate(std::size_t size) noexcept {
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
   bool zero = false;
   void* p = nullptr;
-  if (size <= SizeRule::largest) {
+  if (size <= worth_knowing_zero) {
     p = heap::allocate(size);
   } else if (ready()) {
     tick();

@@ -32,6 +32,7 @@ void Heap::tick() noexcept {
   update_limits();
   drain_idle_slots(false);
   drain_depots(false);
+  slabs_.fade();
   spans_.decay(now);
   maintenance_.unlock();
 }

@@ -4,7 +4,9 @@
 namespace terrace::heap {
 namespace {
 
-constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least
+constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least,
+constexpr std::size_t bulky = 32 * kib;      // but half as many of more than this
+constexpr std::size_t longest_slab = std::size_t{1} << 22;
 constexpr std::size_t smallest_odd = 512;
 constexpr std::size_t max_load_probe = 250;  // nodes of the ring that the tables are tuned for: 3.9 a set,
 constexpr std::uint32_t good_load = 6;       // so this leaves two of eight ways to the rest of the program
@@ -49,7 +51,8 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
 }
 
 constexpr std::uint16_t granules_for(std::size_t stride) {
-  return static_cast<std::uint16_t>((blocks_wanted * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
+  const std::size_t blocks = stride > bulky ? blocks_wanted / 2 : blocks_wanted;
+  return static_cast<std::uint16_t>((blocks * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
 }
 
 // Without spacers the whole slab is one group.
@@ -75,7 +78,7 @@ constexpr Shape punctuate(std::size_t stride) {
   const std::size_t usual = max_of<std::size_t>(1, CacheShape::set_span / stride);
   Shape best = with_spacers(stride, usual, 1);
   std::uint32_t best_load = worst_load(best);
-  for (unsigned scale = 1; scale <= 4; scale *= 2) {
+  for (unsigned scale = 1; scale <= 4 && scale * granules_for(stride) * span::granule_size <= longest_slab; scale *= 2) {
     for (std::size_t per_group = usual; per_group > usual / 2 && best_load > good_load; --per_group) {
       const Shape s = with_spacers(stride, per_group, scale);
       if (worst_load(s) < best_load) {
@@ -117,7 +120,7 @@ constexpr Shapes odd_shapes = make_shapes(Placement::odd);
 consteval bool shapes_hold(const Shapes& shapes) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const Shape& s = shapes[c];
-    if (s.granules * span::granule_size > std::size_t{1} << 22) return false;
+    if (s.granules * span::granule_size > longest_slab) return false;
     if (s.blocks == 0 || s.blocks > 4096 || s.stride < class_sizes.bytes[c]) return false;
     const std::size_t end = (s.colours - 1U) * cache_line + s.offset_of(s.blocks - 1) + s.stride;
     if (end > s.granules * span::granule_size) return false;

@@ -24,7 +24,7 @@ struct Shape {
   std::uint16_t granules = 1;     // per slab
   std::uint16_t colours = 1;      // line offsets that the slab's start may have
   std::uint16_t colour_step = 0;
-  // Reciprocals: x / d == x * reciprocal >> 44 for every x below 2^22 (a slab is shorter) and d up to 2^17.
+  // Reciprocals: x / d == x * reciprocal >> 44 for every x below 2^22 (a slab is shorter) and d up to 2^18.
   std::uint64_t stride_reciprocal = 0, group_reciprocal = 0;
 
   /// Bytes from the slab's first block to block i.

@@ -17,12 +17,12 @@
 namespace terrace::heap {
 
 struct SizeRule {
-  static constexpr std::size_t quantum = 16;        // = alignof(max_align_t); also room for link and key of a free block
-  static constexpr std::size_t linear_max = 256;    // one class per quantum up to here
-  static constexpr std::size_t line_max = 2048;     // steps of at most a cache line up to here,
-  static constexpr std::size_t fine_max = 8192;     // 8 classes per doubling up to here: coarser steps waste more, and spread
-                                                    // nodes over more pages; 4 per doubling
-  static constexpr std::size_t largest = 32 * kib;  // up to here; beyond, spans are served directly
+  static constexpr std::size_t quantum = 16;         // = alignof(max_align_t); also room for link and key of a free block
+  static constexpr std::size_t linear_max = 256;     // one class per quantum up to here
+  static constexpr std::size_t line_max = 2048;      // steps of at most a cache line up to here,
+  static constexpr std::size_t fine_max = 8192;      // 8 classes per doubling up to here: coarser steps waste more, and spread
+                                                     // nodes over more pages; 4 per doubling
+  static constexpr std::size_t largest = 128 * kib;  // up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = 32 * kib;
 };

@@ -14,9 +14,6 @@ using span::Record;
 
 namespace {
 
-// What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
-constexpr std::uint64_t waste_floor = 640 * kib;
-constexpr std::uint64_t waste_share = 12;          // of what is in use
 constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
 constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
 
@@ -86,16 +83,17 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
 }
 
 // Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut count as if they came from these
-// first.
-void Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
+// first. How much there was.
+std::uint64_t Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
   bytes = min_of(bytes, r.when);
   r.when -= bytes;
   waste_.sub(bytes);
+  return bytes;
 }
 
 // Worth a system call, and the process has more of it than it may keep.
 bool Slabs::wasteful(const Record& r) const noexcept {
-  return r.when >= worth_purging && waste_.read() > max_of(waste_floor, spans_->taken_bytes() / waste_share);
+  return r.when >= worth_purging && waste_.read() > retention_.bound(spans_->taken_bytes());
 }
 
 // Gives back the pages of a slab in which no block is in use, and puts it where it is cut from last.
@@ -117,6 +115,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
     if (end == p) continue;
     if (os::purge(spans_->window().address(first) + p * page, (end - p) * page)) {
       counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
+      retention_.given_back((end - p) * page);
     }
     p = end;
   }
@@ -194,7 +193,8 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;
     n = gather(r, want, indices);
-    take_waste(r, std::uint64_t{n} * shape(h).stride);
+    const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
+    if (const std::uint64_t resident = take_waste(r, bytes); resident < bytes) retention_.needed(bytes - resident);
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
   }

@@ -29,6 +29,9 @@ class Slabs {
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
 
+  /// At each tick, under the lock of maintenance.
+  void fade() noexcept { retention_.fade(); }
+
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;
 
@@ -51,7 +54,7 @@ class Slabs {
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
   bool wasteful(const span::Record& r) const noexcept;
-  void take_waste(span::Record& r, std::uint64_t bytes) noexcept;
+  std::uint64_t take_waste(span::Record& r, std::uint64_t bytes) noexcept;
   void link(Class& c, span::GranuleIndex first) noexcept;
   void link_last(Class& c, span::GranuleIndex first) noexcept;
   void unlink(Class& c, span::GranuleIndex first) noexcept;
@@ -68,6 +71,8 @@ class Slabs {
 
   span::Spans* spans_ = nullptr;
   SharedCounter waste_;
+  // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
+  span::Retention retention_{{.floor = 640 * kib, .share = 12, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
   SlabCounters counters_[max_size_classes];

@@ -24,7 +24,7 @@
 namespace terrace::level {
 
 inline constexpr std::size_t slot_words = 256;
-inline constexpr std::size_t slot_classes = 84;  // size classes, of which a word's home class is one
+inline constexpr std::size_t slot_classes = 92;  // size classes, of which a word's home class is one
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 

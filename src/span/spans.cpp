@@ -118,7 +118,10 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
 Spans::Span Spans::take(std::uint32_t granules, State state) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(kind_dirty, granules);
-  if (found == no_granule) found = find(kind_clean, granules);
+  if (found == no_granule) {
+    retention_.needed(bytes_of(granules));
+    found = find(kind_clean, granules);
+  }
   if (found == no_granule) {
     std::uint32_t mapped = 0;
     const GranuleIndex first = window_.grow(granules, mapped);
@@ -199,13 +202,16 @@ GranuleIndex Spans::oldest_dirty() noexcept {
 
 void Spans::bound_dirty(std::uint32_t just_given) noexcept {
   const std::uint64_t for_reuse = min_of(2 * bytes_of(just_given), dirty_ceiling_for_reuse);
-  const std::uint64_t bound = max_of(max_of(dirty_floor, taken_bytes_.read() / 8), for_reuse);
+  const std::uint64_t bound = max_of(retention_.bound(taken_bytes_.read()), for_reuse);
+  const std::uint64_t before = counters_.purged_bytes.read();
   while (dirty_bytes_.read() > bound && purge_span(oldest_dirty())) {
   }
+  retention_.given_back(counters_.purged_bytes.read() - before);
 }
 
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
+  retention_.fade();
   for (GranuleIndex i = oldest_dirty(); i != no_granule && record(i).when + decay_ms_ <= now; i = oldest_dirty()) {
     if (!purge_span(i)) return;
   }

@@ -8,6 +8,7 @@
 
 #include "base/counter.h"
 #include "os/mutex.h"
+#include "span/retention.h"
 #include "span/window.h"
 
 namespace terrace::span {
@@ -47,10 +48,12 @@ class Spans {
   os::Mutex& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
 
-  /// Dirty memory is purged at once beyond the largest of: this, an eighth of what is in use, and twice the span that was
-  /// given last (a program that takes and gives the same buffer in a loop should not fault it in each time).
+  /// Dirty memory is purged at once beyond the largest of: this, an eighth of what is in use, what should have been kept
+  /// lately, and twice the span that was given last (a program that takes and gives the same buffer in a loop should not fault
+  /// it in even once).
   static constexpr std::uint64_t dirty_floor = 512 * kib;
   static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
+  static constexpr Retention::Rule retention{.floor = dirty_floor, .share = 8, .ceiling = 256 * mib};
 
  private:
   static constexpr unsigned exact_bins = 32;
@@ -79,6 +82,7 @@ class Spans {
   std::uint64_t bitmap_[2] = {0, 0};  // bins that are not empty
   LockedCounter dirty_bytes_, taken_bytes_;
   SpanCounters counters_;
+  Retention retention_{retention};  // under the lock
   std::uint64_t decay_ms_ = 1000;
 };
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// How much free memory may stay resident. Memory that is given back costs a fault per page when it is needed again, and memory
+// that is kept costs everybody else. Nobody knows the future, but there is the past: what was given back and needed again soon
+// after should have been kept ("regret"). So the allowance grows by what is regretted, and fades while nothing is.
+//
+// A program that frees once and sleeps keeps the floor; one that frees and takes the same megabytes in a loop gives them back
+// once.
+#pragma once
+
+#include "base/bits.h"
+#include "base/counter.h"
+
+namespace terrace::span {
+
+class Retention {
+ public:
+  struct Rule {
+    std::uint64_t floor;    // bytes, always
+    std::uint64_t share;    // 1/share of what is in use, always
+    std::uint64_t ceiling;  // bytes, of the allowance
+  };
+  constexpr explicit Retention(Rule rule) noexcept : rule_(rule) {}
+
+  std::uint64_t bound(std::uint64_t in_use) const noexcept {
+    return max_of(max_of(rule_.floor, in_use / rule_.share), allowance_.read());
+  }
+  void given_back(std::uint64_t bytes) noexcept { regrettable_.add(bytes); }
+  /// Memory without pages was needed. What grows beyond what was given back is no regret.
+  void needed(std::uint64_t bytes) noexcept {
+    const std::uint64_t regretted = min_of(bytes, regrettable_.read());
+    if (regretted == 0) return;
+    // Two threads may both subtract: then a little more is regretted, or the rest is until it fades.
+    regrettable_.set(regrettable_.read() - regretted);
+    allowance_.set(min_of(allowance_.read() + regretted, rule_.ceiling));
+  }
+  /// At each tick: what was given back before the last one is no regret any more.
+  void fade() noexcept {
+    const std::uint64_t now = regrettable_.read();
+    regrettable_.set(now - min_of(now, before_));
+    before_ = regrettable_.read();
+    allowance_.set(allowance_.read() - allowance_.read() / 4);
+  }
+
+ private:
+  Rule rule_;
+  SharedCounter allowance_, regrettable_;
+  std::uint64_t before_ = 0;
+};
+
+}  // namespace terrace::span

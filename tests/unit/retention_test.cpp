@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "span/retention.h"
+
+#include "base/types.h"
+
+#include <gtest/gtest.h>
+
+namespace terrace::span {
+namespace {
+
+constexpr Retention::Rule rule{.floor = 100, .share = 10, .ceiling = 5000};
+
+TEST(Retention, is_the_floor_or_the_share_at_first) {
+  const Retention r(rule);
+  EXPECT_EQ(r.bound(0), 100U);
+  EXPECT_EQ(r.bound(999), 100U);
+  EXPECT_EQ(r.bound(2000), 200U);
+}
+
+TEST(Retention, rises_by_what_was_given_back_and_needed_again) {
+  Retention r(rule);
+  r.given_back(1000);
+  EXPECT_EQ(r.bound(0), 100U);
+  r.needed(300);
+  EXPECT_EQ(r.bound(0), 300U);
+  r.needed(5000);  // no more than was given back
+  EXPECT_EQ(r.bound(0), 1000U);
+  r.needed(5000);
+  EXPECT_EQ(r.bound(0), 1000U);
+}
+
+TEST(Retention, growth_is_no_regret) {
+  Retention r(rule);
+  r.needed(4000);
+  EXPECT_EQ(r.bound(0), 100U);
+}
+
+TEST(Retention, what_was_given_back_long_ago_is_no_regret) {
+  Retention r(rule);
+  r.given_back(1000);
+  r.fade();
+  r.given_back(500);
+  r.fade();  // the first are gone, the second not
+  r.needed(5000);
+  EXPECT_EQ(r.bound(0), 500U);
+}
+
+TEST(Retention, has_a_ceiling_and_fades) {
+  Retention r(rule);
+  r.given_back(100000);
+  r.needed(100000);
+  EXPECT_EQ(r.bound(0), 5000U);
+  r.fade();
+  EXPECT_EQ(r.bound(0), 3750U);
+  for (int i = 0; i < 100; ++i) r.fade();
+  EXPECT_EQ(r.bound(0), 100U);
+}
+
+}  // namespace
+}  // namespace terrace::span
