@@ -7,6 +7,7 @@
 // prints messages per second.
 #include "options.h"
 
+#include <cstring>
 #include <thread>
 #include <vector>
 

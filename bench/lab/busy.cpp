@@ -7,6 +7,7 @@
 // prints objects and bytes per second, and requests: how often the lowest level above the thread's buffers was asked.
 #include "options.h"
 
+#include <cstring>
 #include <thread>
 #include <vector>
 

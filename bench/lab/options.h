@@ -9,33 +9,18 @@
 //   stop=PERMILLE                                no buffers near the end of the space
 #pragma once
 
+#include "../common/line.h"
+#include "../common/options.h"
 #include "young.h"
 
-#include <cstring>
-#include <map>
 #include <string>
+#include <string_view>
 
 namespace lab_bench {
 
-class Options {
+class Options : public bench::Options {
  public:
-  Options(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
-      const char* const equals = std::strchr(argv[i], '=');
-      if (equals == nullptr) fail(argv[i]);
-      values_[std::string(argv[i], static_cast<std::size_t>(equals - argv[i]))] = equals + 1;
-    }
-  }
-
-  std::string text(const std::string& key, const std::string& otherwise) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? otherwise : found->second;
-  }
-  /// With K, M and G.
-  std::size_t number(const std::string& key, std::size_t otherwise) const {
-    const auto found = values_.find(key);
-    return found == values_.end() ? otherwise : number(found->second);
-  }
+  using bench::Options::Options;
 
   Young::Options young(std::size_t bytes) const {
     Young::Options o;
@@ -50,34 +35,18 @@ class Options {
     c.alignment = 8;
     static constexpr const char* names[TERRACE_LAB_LEVELS] = {"tlab", "clab", "plab", "nlab"};
     for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) c.levels[l] = level(text(names[l], "none"));
-    c.levels[TERRACE_LAB_CORE].sync = text("sync", "cas") == "cs" ? TERRACE_LAB_RESTARTABLE : TERRACE_LAB_CAS;
-    const std::string by = text("by", "thread");
+    c.levels[TERRACE_LAB_CORE].sync = std::string_view(text("sync", "cas")) == "cs" ? TERRACE_LAB_RESTARTABLE : TERRACE_LAB_CAS;
+    const std::string_view by = text("by", "thread");
     c.association = by == "flip" ? TERRACE_LAB_FLIP : by == "core" ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;
     c.stop_permille = static_cast<unsigned>(number("stop", 0));
     return c;
   }
 
  private:
-  [[noreturn]] static void fail(const char* what) {
-    std::fprintf(stderr, "what is %s?\n", what);
-    std::exit(2);
-  }
-
-  static std::size_t number(const std::string& text) {
-    char* end = nullptr;
-    const std::size_t n = std::strtoul(text.c_str(), &end, 10);
-    switch (*end) {
-      case 0: return n;
-      case 'K': return n << 10;
-      case 'M': return n << 20;
-      case 'G': return n << 30;
-      default: fail(text.c_str());
-    }
-  }
-
-  static terrace_lab_level_config level(const std::string& text) {
+  static terrace_lab_level_config level(const char* value) {
     constexpr std::size_t kib = 1024;
     terrace_lab_level_config l{};
+    const std::string_view text = value;
     if (text == "none") return l;
     if (text == "growing") {
       l.size = 64 * kib;  // at most 64 times as much
@@ -89,22 +58,16 @@ class Options {
       l.max_size = 64 * kib;
       l.sizing = TERRACE_LAB_DOUBLING;
     } else {
-      l.size = number(text);
+      l.size = number(value);
     }
     return l;
   }
-
-  std::map<std::string, std::string> values_;
 };
 
 /// One line of JSON: the numbers given, then everything that was counted.
-class Line {
+class Line : public bench::Line {
  public:
-  Line& add(const char* key, double value) {
-    std::printf("%s\"%s\": %.10g", first_ ? "{" : ", ", key, value);
-    first_ = false;
-    return *this;
-  }
+  using bench::Line::add;
   Line& add(const Young& young) {
     terrace_lab_counters c;
     terrace_lab_read_counters(young.heap(), &c);
@@ -118,7 +81,6 @@ class Line {
     for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) add(young.heap(), names[l], l, c.level[l]);
     return *this;
   }
-  void end() { std::puts("}"); }
 
  private:
   void add(const terrace_lab_heap* heap, const std::string& level, int l, const terrace_lab_counts& c) {
@@ -143,8 +105,6 @@ class Line {
                                                          {"retired_bytes", c.retired_bytes}};
     for (const auto& [name, value] : all) add((level + "." + name).c_str(), static_cast<double>(value));
   }
-
-  bool first_ = true;
 };
 
 /// Sizes as javac's objects have them: mostly 16 to 128 bytes, one in fifty an array of up to 2 KiB. The same for everybody.
