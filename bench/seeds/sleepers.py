@@ -19,7 +19,7 @@ MIB = 2**20
 def _measure(subject: Subject, program: Path, counts: tuple[int, ...]) -> Values:
     values: Values = {}
     for n in counts:
-        row = json.loads(run(subject, [str(program), str(n)]))
+        row = json.loads(run(subject, [str(program), f"threads={n}"]))
         values |= {f"grown/{n}": row["grown_bytes"], f"live/{n}": row["live_bytes"]}
     return values
 
