@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""All workloads under all allocators: time, memory and latency, as one page with plots.
+
+A run that was stopped goes on where it was; --stored makes the page from what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
+
+import catalogue
+import machine
+from campaign import Plan, measure_all
+from findings import findings
+from interleave import Subject
+from report import ROOT
+from store import ChangedError, Header, InUseError, Store
+from summary import OURS, Comparison
+from tables import Table, all_tables, failures, losses, overview
+from terminal import Console
+from terminal import Table as Shown
+from webpage import has_plotting, markdown, page
+from workload import Workload
+
+SMOKE = 2  # workloads
+INTERRUPTED = 130
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="terrace bench compare", description=__doc__)
+    parser.add_argument("--only", type=_words, default=[], metavar="NAMES", help="workloads, with commas between; * and ? match")
+    parser.add_argument("--groups", type=_words, default=list(catalogue.GROUPS), help="micro,trace,program; default all")
+    parser.add_argument(
+        "--allocators", type=_words, metavar="NAMES", help="default: all that are here; the first is what others are relative to"
+    )
+    parser.add_argument("--rounds", type=int, default=10, help="default 10")
+    parser.add_argument("--latency-rounds", type=int, default=5, help="rounds in which each call is timed; default 5")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where compare.html, .md, .json and .jsonl go")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="build directory with library and programs")
+    parser.add_argument("--library", type=Path, help="another object to preload than the build directory's")
+    parser.add_argument("--peers", type=Path, default=ROOT / "build" / "peers", help="where `terrace bench peers` built the others")
+    parser.add_argument("--fresh", action="store_true", help="begin anew: what was measured before is moved aside")
+    parser.add_argument("--retry", action="store_true", help="measure again what failed")
+    parser.add_argument("--stored", action="store_true", help="measure nothing, make the page from what is there")
+    parser.add_argument("--smoke", action="store_true", help="as short as possible: does it work?")
+    options = parser.parse_args(argv)
+    for group in options.groups:
+        if group not in catalogue.GROUPS:
+            parser.error(f"there is no group {group}; there are: {' '.join(catalogue.GROUPS)}")
+    options.build = options.build.resolve()
+    options.library = (options.library or options.build / "libterrace.so").resolve()
+    if options.smoke:
+        options.rounds, options.latency_rounds, options.fresh = 1, 1, True
+        options.allocators = options.allocators or ["glibc", OURS]
+    return options
+
+
+def _subjects(options: argparse.Namespace) -> list[Subject]:
+    peers = catalogue.load(catalogue.BENCH / "peers" / "allocators.py", "peers_of_comparison")
+    found: list[Subject] = peers.subjects(options.library, options.peers.resolve(), options.allocators)
+    if len(found) < 2:
+        raise SystemExit("there is nothing to compare: neither the library nor a peer is here")
+    return found
+
+
+def _versions(options: argparse.Namespace, subjects: Sequence[Subject]) -> dict[str, str]:
+    """As far as they are known: the peers' builder knows its own."""
+    peers = sys.modules["peers_of_comparison"]
+    told = getattr(peers, "versions", None)
+    known: dict[str, str] = told(options.peers.resolve()) if told else {}
+    known.setdefault("glibc", machine.facts()["C library"])
+    return {s.name: known.get(s.name, "") for s in subjects}
+
+
+def _header(
+    options: argparse.Namespace, found: catalogue.Catalogue, workloads: Sequence[Workload], subjects: Sequence[Subject]
+) -> Header:
+    where, versions = machine.facts(), _versions(options, subjects)
+    facts = {f"allocator {s.name}": machine.identity(s) for s in subjects}
+    facts |= {f"programs of bench/{folder}": value for folder, value in found.programs.items()}
+    facts |= {name: where[name] for name in ("processor", "cores", "kernel", "C library", "transparent huge pages")}
+    facts["launcher"] = machine.digest([options.build / "bench" / "common" / "bench_launch"])
+    facts["amount of work"] = "tiny" if options.smoke else "usual"
+    described = {
+        s.name: {
+            "version": versions[s.name],
+            "identity": machine.identity(s),
+            "environment": " ".join(f"{k}={v}" for k, v in s.environment.items() if k != "LD_PRELOAD"),
+        }
+        for s in subjects
+    }
+    known = {w.key: {"name": w.name, "group": w.group, "threads": w.threads} for w in workloads}
+    now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    return Header(facts, described, known, where, now)
+
+
+def _chosen(options: argparse.Namespace, console: Console) -> tuple[catalogue.Catalogue, list[Workload]]:
+    found = catalogue.catalogue(options.build, tiny=options.smoke)
+    for line in found.missing:
+        console.print(line, markup=False, highlight=False)
+    try:
+        workloads = catalogue.chosen(found.workloads, options.groups, options.only)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    if not workloads:
+        raise SystemExit("there are no workloads")
+    return found, workloads[:SMOKE] if options.smoke and not options.only else workloads
+
+
+def _aside(path: Path) -> None:
+    """Hours of measurements are not deleted by an option; the one before them is."""
+    if path.exists():
+        os.replace(path, path.with_suffix(".before.jsonl"))
+
+
+def _measure(options: argparse.Namespace, console: Console, path: Path) -> bool:
+    """Whether it came to its end."""
+    subjects = _subjects(options)
+    found, workloads = _chosen(options, console)
+    header = _header(options, found, workloads, subjects)
+    if options.fresh:
+        _aside(path)
+    store = Store(path)
+    try:
+        store.begin(header)
+    except ChangedError as changed:
+        raise SystemExit(
+            f"{path} has measurements of something else:\n{changed}\n--fresh begins anew (the old file is kept beside it)"
+        ) from None
+    except InUseError as error:
+        raise SystemExit(str(error)) from None
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        measure_all(Plan(workloads, subjects, options.rounds, options.latency_rounds), store, console, options.retry)
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on from here")
+        return False
+    finally:
+        store.close()
+    return True
+
+
+def _raw(data: Comparison, sentences: Sequence[str]) -> str:
+    tables = [
+        {
+            "name": t.name,
+            "title": t.title,
+            "columns": t.columns,
+            "rows": [[c.text for c in row] for row in t.rows],
+            "values": [[c.order for c in row] for row in t.rows],
+        }
+        for t in all_tables(data)
+    ]
+    measured = [{**m["key"], "values": m["values"], "failed": m["failed"]} for m in map(asdict, data.measurements)]
+    return (
+        json.dumps({"header": asdict(data.header), "findings": sentences, "tables": tables, "measurements": measured}, indent=1) + "\n"
+    )
+
+
+def _print(console: Console, table: Table) -> None:
+    shown = Shown(title=table.title)
+    for i, column in enumerate(table.columns):
+        shown.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*(str(cell).replace("[", "\\[") for cell in row))
+    console.print(shown)
+
+
+def write(store: Store, out: Path, console: Console) -> Comparison:
+    data = Comparison(store)
+    sentences = list(findings(data))
+    (out / "compare.html").write_text(page(data, sentences), encoding="utf-8")
+    (out / "compare.md").write_text(markdown(data, sentences), encoding="utf-8")
+    (out / "compare.json").write_text(_raw(data, sentences), encoding="utf-8")
+    for table in (overview(data), losses(data), failures(data)):
+        if table.rows:
+            _print(console, table)
+    for sentence in sentences:
+        console.print(f"- {sentence}", markup=False, highlight=False)
+    console.print(f"{out / 'compare.html'}" + ("" if has_plotting() else " (without plots: plotly is not there)"), markup=False)
+    return data
+
+
+def main(argv: list[str]) -> int:
+    options = _options(argv)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "compare.jsonl"
+    finished = options.stored or _measure(options, console, path)
+    if options.stored and not path.exists():
+        raise SystemExit(f"there is no {path}")
+    store = Store(path)
+    if not store.results:
+        raise SystemExit("nothing was measured")
+    data = write(store, options.out, console)
+    return INTERRUPTED if not finished else 1 if data.ours_failed() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

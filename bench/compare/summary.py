@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""From measurements to what is told: ratios per workload, geometric means per section, what failed, where Terrace loses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import medians
+from catalogue import GROUPS, SCALING
+from interleave import AGAIN
+from medians import Estimate
+from metrics import Metric
+from store import WORK, Header, Measurement, Store
+
+OURS = "terrace"
+LOST = 1.10  # of the best other allocator's: from here on Terrace loses a workload
+WON = 1.03  # of the best: up to here nobody tells the difference
+
+ONE, MORE = "1 thread", "more threads"
+
+
+@dataclass(frozen=True)
+class Failure:
+    workload: str
+    allocator: str
+    times: int
+    runs: int
+    reason: str  # of the last one
+
+
+@dataclass(frozen=True)
+class Loss:
+    workload: str
+    best: str
+    ratio: Estimate
+
+
+class Comparison:
+    def __init__(self, store: Store) -> None:
+        self.header: Header = store.header
+        self.allocators = list(store.header.allocators)
+        self.reference = self.allocators[0]
+        self.measurements = [m for m in store.results.values() if m.key.workload in store.header.workloads]
+        self.rounds = 1 + max((m.key.round for m in self.measurements), default=-1)
+        self._table: dict[tuple[str, str, str], dict[int, Measurement]] = defaultdict(dict)
+        for m in self.measurements:
+            self._table[m.key.kind, m.key.workload, m.key.allocator][m.key.round] = m
+        measured = {m.key.workload for m in self.measurements}
+        self.workloads = [key for key in self.header.workloads if key in measured]
+        self._drawn = medians.draws(self.rounds)
+        # An instance's own caches: the page asks for the same ratio in several places.
+        self.ratios: Callable[[Metric, str, str, str], list[float | None]] = lru_cache(None)(self._ratios)
+        self.best: Callable[[Metric, str], str | None] = lru_cache(None)(self._best)
+        self._drawn_medians = lru_cache(None)(self._draw)
+
+    # Per workload
+
+    def values(self, metric: Metric, workload: str, allocator: str) -> list[float | None]:
+        """Per round; None where it was not measured, failed or does not know this quantity."""
+        found = self._table.get((metric.kind, workload, allocator), {})
+        return [found[r].values.get(metric.key) if r in found else None for r in range(self.rounds)]
+
+    def absolute(self, metric: Metric, workload: str, allocator: str) -> Estimate | None:
+        present = [v for v in self.values(metric, workload, allocator) if v is not None]
+        return medians.median(present) if present else None
+
+    def _ratios(self, metric: Metric, workload: str, allocator: str, base: str) -> list[float | None]:
+        return medians.ratios(self.values(metric, workload, allocator), self.values(metric, workload, base), metric.floor)
+
+    def ratio(self, metric: Metric, workload: str, allocator: str, base: str | None = None) -> Estimate | None:
+        """To another allocator, the reference if none is named, within each round."""
+        present = [v for v in self.ratios(metric, workload, allocator, base or self.reference) if v is not None]
+        return medians.median(present) if present else None
+
+    def _middle(self, metric: Metric, workload: str, allocator: str) -> float | None:
+        found = self.ratio(metric, workload, allocator)
+        return found.middle if found else None
+
+    def _best(self, metric: Metric, workload: str) -> str | None:
+        return self.best_of(metric, workload, self.allocators)
+
+    def best_of(self, metric: Metric, workload: str, allocators: list[str]) -> str | None:
+        """Which has the smallest median of the ratios to the reference."""
+        found = {a: m for a in allocators if (m := self._middle(metric, workload, a)) is not None}
+        return min(found, key=lambda a: found[a]) if found else None
+
+    def to_best(self, metric: Metric, workload: str, allocator: str) -> Estimate | None:
+        best = self.best(metric, workload)
+        return self.ratio(metric, workload, allocator, best) if best else None
+
+    def rate(self, workload: str, allocator: str) -> Estimate | None:
+        """Operations a second."""
+        found = self._table.get((WORK, workload, allocator), {}).values()
+        rates = [m.values["operations"] / m.values["seconds"] for m in found if m.values.get("operations") and m.values.get("seconds")]
+        return medians.median(rates) if rates else None
+
+    # Over workloads
+
+    @cached_property
+    def sections(self) -> dict[str, list[str]]:
+        """Name -> workloads. What only adds thread counts is in none."""
+        known = self.header.workloads
+        counted = [w for w in self.workloads if known[w]["group"] != SCALING]
+        sections = {"all": counted} | {g: [w for w in counted if known[w]["group"] == g] for g in GROUPS}
+        threads = {ONE: [w for w in counted if known[w]["threads"] == 1], MORE: [w for w in counted if known[w]["threads"] > 1]}
+        return {name: found for name, found in (sections | threads).items() if found}
+
+    def _draw(self, metric: Metric, workload: str, allocator: str, base: str) -> list[float]:
+        return medians.drawn_medians(self.ratios(metric, workload, allocator, base), self._drawn)
+
+    def mean(self, metric: Metric, section: str, allocator: str, to_best: bool = False) -> Estimate | None:
+        """The geometric mean of the medians, over those workloads of the section that have them for this allocator."""
+        middles, drawn = [], []
+        for workload in self.sections.get(section, []):
+            base = self.best(metric, workload) if to_best else self.reference
+            found = self.ratio(metric, workload, allocator, base) if base else None
+            if found and base:
+                middles.append(found.middle)
+                drawn.append(self._drawn_medians(metric, workload, allocator, base))
+        return medians.mean_of_medians(middles, drawn) if middles else None
+
+    def known(self, metric: Metric, section: str) -> int:
+        """How many workloads of a section have this quantity, under any allocator."""
+        return sum(self.best(metric, w) is not None for w in self.sections.get(section, []))
+
+    def noise(self, metric: Metric, section: str = "all") -> float | None:
+        """The reference against itself: 95 % of the workloads' medians are no farther from 1 than this, as a factor."""
+        middles = [m for w in self.sections.get(section, []) if (m := self._middle(metric, w, AGAIN)) is not None]
+        away = sorted(max(m, 1 / m) for m in middles)
+        return medians.percentile(away, medians.LEVEL) if away else None
+
+    # What went wrong, and what is to be made better
+
+    @cached_property
+    def failures(self) -> list[Failure]:
+        found = []
+        for (_, workload, allocator), by_round in self._table.items():
+            failed = [m for m in by_round.values() if m.failed]
+            if failed:
+                found.append(Failure(workload, allocator, len(failed), len(by_round), failed[-1].failed))
+        return sorted(found, key=lambda f: (f.workload, f.allocator))
+
+    def ours_failed(self) -> list[Failure]:
+        """Those that are Terrace's: what the reference fails in as well is the workload's fault."""
+        others = {f.workload for f in self.failures if f.allocator in (self.reference, AGAIN)}
+        return [f for f in self.failures if f.allocator == OURS and f.workload not in others]
+
+    def against_others(self, metric: Metric) -> dict[str, Loss]:
+        """Per workload: Terrace's ratio to the best other allocator. Below 1 it wins."""
+        others = [a for a in self.allocators if a != OURS]
+        found = {}
+        for workload in self.sections.get("all", []):
+            best = self.best_of(metric, workload, others)
+            ratio = self.ratio(metric, workload, OURS, best) if best else None
+            if best and ratio:
+                found[workload] = Loss(workload, best, ratio)
+        return found
+
+    def losses(self, metric: Metric) -> list[Loss]:
+        lost = [x for x in self.against_others(metric).values() if x.ratio.middle > LOST]
+        return sorted(lost, key=lambda x: -x.ratio.middle)
