@@ -13,7 +13,7 @@ namespace terrace::record {
 
 namespace {
 
-constexpr int most_images = 1000;
+constexpr int most_images = 1000;  // of one process
 
 int open_file(const char* path, int flags) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0644));

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// trace_summary TRACE: what is in a trace, as JSON. Status 2 with a line on standard error if it is none, or damaged.
-//
 // Sizes and lifetimes come in powers of two: the entry with "upto" N is of those above N / 2. The lifetime of a block is the
 // number of calls, by any thread, from its allocation to its release.
-#include "reader.h"
+#include "tell.h"
 
 #include <algorithm>
 #include <array>
@@ -12,9 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace terrace::trace {
 
-using namespace terrace::trace;
+namespace {
 
 constexpr std::size_t powers = 65;
 using ByPower = std::array<std::uint64_t, powers>;
@@ -108,21 +106,12 @@ void print(const Trace& trace, const Summary& summary, const Calls& calls) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: trace_summary TRACE\n");
-    return 2;
-  }
-  try {
-    const Trace trace(argv[1]);
-    Calls calls(trace);
-    Summary summary;
-    summary.by_thread.resize(trace.threads());
-    while (const std::optional<Call> call = calls.next()) summary.add(*call, calls.number() - 1);
-    print(trace, summary, calls);
-    return std::fflush(stdout) == 0 ? 0 : 1;
-  } catch (const Damaged& damage) {
-    std::fprintf(stderr, "%s: %s\n", argv[1], damage.what());
-    return 2;
-  }
+void tell_summary(const Trace& trace) {
+  Calls calls(trace);
+  Summary summary;
+  summary.by_thread.resize(trace.threads());
+  while (const std::optional<Call> call = calls.next()) summary.add(*call, calls.number() - 1);
+  print(trace, summary, calls);
 }
+
+}  // namespace terrace::trace
