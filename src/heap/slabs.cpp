@@ -45,7 +45,7 @@ void Slabs::unlink(Class& c, GranuleIndex first) noexcept {
 GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   Class& c = classes_[index(h)];
   const Shape& s = shape(h);
-  const span::Spans::Span found = spans_->take(s.granules, span::State::slab);
+  const span::Spans::Span found = spans_->take(s.granules, span::State::slab, s.stride > bulky);
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();
   Record& r = window.record(found.first);
@@ -93,7 +93,9 @@ std::uint64_t Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
 
 // Worth a system call, and the process has more of it than it may keep.
 bool Slabs::wasteful(const Record& r) const noexcept {
-  return r.when >= worth_purging && waste_.read() > retention_.bound(spans_->taken_bytes());
+  if (r.when < worth_purging) return false;
+  const std::uint64_t in_use = spans_->taken_bytes();
+  return waste_.read() > max_of(small_.bound(in_use), bulky_.bound(in_use));
 }
 
 // Gives back the pages of a slab in which no block is in use, and puts it where it is cut from last.
@@ -115,7 +117,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
     if (end == p) continue;
     if (os::purge(spans_->window().address(first) + p * page, (end - p) * page)) {
       counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
-      retention_.given_back((end - p) * page);
+      retention(s).given_back((end - p) * page);
     }
     p = end;
   }
@@ -194,7 +196,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     if (r.free_blocks == r.block_count) --c.empty;
     n = gather(r, want, indices);
     const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
-    if (const std::uint64_t resident = take_waste(r, bytes); resident < bytes) retention_.needed(bytes - resident);
+    if (const std::uint64_t resident = take_waste(r, bytes); resident < bytes) retention(shape(h)).needed(bytes - resident);
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
   }

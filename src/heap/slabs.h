@@ -30,7 +30,10 @@ class Slabs {
   void trim() noexcept;
 
   /// At each tick, under the lock of maintenance.
-  void fade() noexcept { retention_.fade(); }
+  void fade() noexcept {
+    small_.fade();
+    bulky_.fade();
+  }
 
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;
@@ -61,6 +64,7 @@ class Slabs {
   unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
   void put_back_one(HomeClass h, span::GranuleIndex first, void* block) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
+  span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
     return spans_->window().address(first) + spans_->window().record(first).start;
@@ -71,8 +75,11 @@ class Slabs {
 
   span::Spans* spans_ = nullptr;
   SharedCounter waste_;
-  // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine.
-  span::Retention retention_{{.floor = 640 * kib, .share = 12, .ceiling = 256 * mib}};
+  // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
+  // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
+  static constexpr std::uint32_t bulky = 4 * kib;
+  span::Retention small_{{.floor = 640 * kib, .share = 12, .ceiling = 256 * mib, .ceiling_share = 3}};
+  span::Retention bulky_{{.floor = 0, .share = 12, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
   SlabCounters counters_[max_size_classes];

@@ -18,7 +18,7 @@ using level::Slot;
 
 constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is not worth its memory,
 constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
-constexpr std::size_t largest_batch_bytes = 32 * kib;  // as far as that is not too large
+constexpr std::size_t largest_batch_bytes = 256 * kib;  // as far as that is not too large
 constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
 constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > kib ? 1 : 2; }
 constexpr std::uint64_t calls_between_ticks = 32;  // of refills or spills of one class

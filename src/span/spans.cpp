@@ -115,11 +115,11 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   return {.first = first, .zero = was == State::clean};
 }
 
-Spans::Span Spans::take(std::uint32_t granules, State state) noexcept {
+Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(kind_dirty, granules);
   if (found == no_granule) {
-    retention_.needed(bytes_of(granules));
+    if (worth_keeping) retention_.needed(bytes_of(granules));
     found = find(kind_clean, granules);
   }
   if (found == no_granule) {

@@ -26,7 +26,9 @@ class Spans {
     bool zero = false;  // all of it reads as zero
   };
   /// A span of exactly `granules`; its record has only `granules`, `first` and a state set by the caller's `state`.
-  Span take(std::uint32_t granules, State state) noexcept;
+  /// `worth_keeping`: if such pieces are needed soon after memory was purged, it should have been kept. Not so for slabs of
+  /// small blocks, whose faults many blocks share: what a thousand threads that use some of those leave behind is to be little.
+  Span take(std::uint32_t granules, State state, bool worth_keeping = true) noexcept;
   void give(GranuleIndex first) noexcept;
   /// Lengthens a span in place, by what is free behind it. False: nothing was changed.
   bool extend(GranuleIndex first, std::uint32_t granules) noexcept;
