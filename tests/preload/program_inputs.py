@@ -20,10 +20,10 @@ def write_sources(scratch: pathlib.Path, structures: int = 60) -> None:
     (scratch / "large.cpp").write_text("\n".join(lines) + "\n")
 
 
-def write_history(scratch: pathlib.Path) -> None:
-    """Some thousand commits, made by fast-import, on files that change a little each time."""
+def write_history(scratch: pathlib.Path, commits: int = 3000) -> None:
+    """Many commits, made by fast-import, on files that change a little each time."""
     lines: list[str] = []
-    for i in range(3000):
+    for i in range(commits):
         text = "\n".join(f"line {j} of file {i % 40}: {(i * 7919 + j * 104729) % 1000003}" for j in range(60))
         lines.append(f"commit refs/heads/main\ncommitter A <a@example.org> {1600000000 + i} +0000\ndata 8\ncommit x\n"
                      f"M 100644 inline file{i % 40}.txt\ndata {len(text)}\n{text}\n")
