@@ -17,11 +17,12 @@ from pathlib import Path
 from recipes import HERE, RECIPES, Command, Crate, Recipe, Site, locked_crates, upstream_version
 
 FLAGS = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
+CARGO = "1.85"  # the first that reads all of the crates' manifests
 AT_A_TIME = 2  # one long build of C++ beside the short ones
 Progress = Callable[[str, int, int], None]  # name, steps done, steps in all
 
 
-class CannotBuild(Exception):
+class BuildError(Exception):
     """One line on why."""
 
 
@@ -57,13 +58,13 @@ def fetch(root: Path) -> str:
     if all(has_sources(root, wanted[recipe.crate]) for recipe in RECIPES):
         return ""
     if shutil.which("cargo") is None:
-        return "there is no cargo, which fetches the sources"
-    command = ["cargo", "vendor", "--locked", "--respect-source-config", "--versioned-dirs", "--manifest-path", str(HERE / "Cargo.toml"),
-               str(root / "sources")]
+        return f"there is no cargo (at least {CARGO}), which fetches the sources"
+    command = ["cargo", "vendor", "--locked", "--respect-source-config", "--versioned-dirs",
+               "--manifest-path", str(HERE / "Cargo.toml"), str(root / "sources")]
     log = _log(root, "fetch")
     with log.open("w", encoding="utf-8") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)
-    return f"cargo could not fetch the sources: {log}" if done.returncode != 0 else ""
+    return f"cargo (at least {CARGO}) could not fetch the sources: {log}" if done.returncode != 0 else ""
 
 
 def _environment() -> dict[str, str]:
@@ -75,7 +76,7 @@ def compiler_version(command: str) -> str:
     try:
         said = subprocess.run([command, "--version"], capture_output=True, text=True, check=False, env=_environment())
     except OSError as error:
-        raise CannotBuild(f"there is no {command}") from error
+        raise BuildError(f"there is no {command}") from error
     return said.stdout.partition("\n")[0]
 
 
@@ -104,7 +105,7 @@ def run_step(command: Command, cwd: Path, log: Path, progress: Callable[[int, in
             process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                        text=True, errors="replace", env=_environment())
         except OSError as error:
-            raise CannotBuild(f"there is no {command[0]}") from error
+            raise BuildError(f"there is no {command[0]}") from error
         with process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -112,25 +113,25 @@ def run_step(command: Command, cwd: Path, log: Path, progress: Callable[[int, in
                 if found := re.match(r"\[(\d+)/(\d+)\]", line):
                     progress(int(found[1]), int(found[2]))
     if process.returncode != 0:
-        raise CannotBuild(f"`{' '.join(command[:2])}` ended with {process.returncode}: {log}")
+        raise BuildError(f"`{' '.join(command[:2])}` ended with {process.returncode}: {log}")
 
 
 def _take(product: Path, target: Path) -> None:
     """Puts the object in place at once, for programs that run on the old one."""
     if not product.exists():
-        raise CannotBuild(f"the build did not make {product.name}")
+        raise BuildError(f"the build did not make {product.name}")
     new = target.with_suffix(".new")
     shutil.copyfile(product.resolve(), new)
     new.rename(target)
 
 
 def build(recipe: Recipe, root: Path, jobs: int, force: bool, progress: Progress) -> None:
-    """ROOT/NAME/libNAME.so is up to date afterwards, or CannotBuild is raised."""
+    """ROOT/NAME/libNAME.so is up to date afterwards, or BuildError is raised."""
     crate = crates()[recipe.crate]
     compilers = recipe.compilers()
     site = Site(crate, root / "sources" / crate.folder, root / recipe.name / "work", jobs, compilers)
     if not has_sources(root, crate):
-        raise CannotBuild(f"the sources of {crate.folder} are not here")
+        raise BuildError(f"the sources of {crate.folder} are not here")
     compiler = compiler_version(compilers.cxx if recipe.language == "c++" else compilers.c)
     key = recipe_key(recipe, site, compiler)
     target = root / recipe.name / f"lib{recipe.name}.so"
@@ -144,7 +145,7 @@ def build(recipe: Recipe, root: Path, jobs: int, force: bool, progress: Progress
     for step in recipe.steps(site):
         run_step(step, site.work, log, lambda done, total: progress(recipe.name, done, total))
     _take(site.work / recipe.product, target)
-    built = Built(key, upstream_version(recipe, site), f"{crate.name} {crate.short_version}")
+    built = Built(key, upstream_version(recipe, site), f"crate {crate.name} {crate.short_version}")
     target.with_name("built.json").write_text(json.dumps(asdict(built), indent=1) + "\n", encoding="utf-8")
     shutil.rmtree(site.work)
 
@@ -157,7 +158,7 @@ def build_all(recipes: Sequence[Recipe], root: Path, jobs: int, force: bool, pro
         progress(recipe.name, 0, 1)
         try:
             build(recipe, root, jobs, force, progress)
-        except CannotBuild as reason:
+        except BuildError as reason:
             failed[recipe.name] = str(reason)
         progress(recipe.name, 1, 1)
 

@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import building
-from allocators import GLIBC, PEERS, TERRACE, Subject, subjects
+from allocators import GLIBC, PEERS, TERRACE, subjects
+from interleave import Subject
 from probing import Words, ask, complaints, loaded_bytes, object_compiler, readable_version
 from recipes import RECIPES, Recipe
 from report import ROOT, Report
@@ -51,7 +52,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _build(options: argparse.Namespace, recipes: Sequence[Recipe]) -> dict[str, str]:
-    """What went wrong, by name."""
+    """What went wrong, by name. Those whose sources are here are built even if the others' can not be fetched."""
     options.peers.mkdir(parents=True, exist_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (options.peers / "lock").open("w") as lock, Progress(*columns, transient=True) as progress:
@@ -62,7 +63,7 @@ def _build(options: argparse.Namespace, recipes: Sequence[Recipe]) -> dict[str, 
         tasks = {recipe.name: progress.add_task(recipe.name, total=None) for recipe in recipes}
         failed = building.build_all(recipes, options.peers, options.jobs, options.force,
                                     lambda name, done, total: progress.update(tasks[name], completed=done, total=total))
-    return failed | ({"sources": problem} if problem else {})
+    return {name: f"{reason}; {problem}" if problem else reason for name, reason in failed.items()}
 
 
 def _object(subject: Subject, words: Words) -> Path:
@@ -118,9 +119,7 @@ def main(argv: list[str]) -> int:
     failed = {} if options.smoke else _build(options, chosen)
     report = Report("peers", options.out)
     wrong = _probe(options, report)
-    for name, reason in failed.items():
-        report.say(f"{name} could not be built: {reason}")
-    for line in wrong:
+    for line in (*(f"{name} could not be built: {reason}" for name, reason in failed.items()), *wrong):
         report.say(line)
     absent = [p.name for p in PEERS if p.library(options.peers) is None and p.name not in failed]
     if absent:

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import re
 import struct
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from allocators import Subject
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+
+from interleave import Subject
 from workload import Failed, launched
 
 FOREIGN = 64 << 10  # of the probe's million bytes, what may lie in libc's own heap when another allocator serves
@@ -67,8 +70,8 @@ def readable_version(text: str) -> str:
 
 def object_compiler(content: bytes) -> str:
     """As compilers note it in what they make. The start-up code in every object is gcc's, so clang counts first."""
-    for name, pattern in (("clang", rb"clang version (\d+(?:\.\d+)*)"), ("gcc", rb"(?:GCC: \([^)]*\)|GNU CC version) (\d+(?:\.\d+)*)")):
-        if found := re.search(pattern, content):
+    for name, before in (("clang", rb"clang version"), ("gcc", rb"(?:GCC: \([^)]*\)|GNU CC version)")):
+        if found := re.search(before + rb" (\d+(?:\.\d+)*)", content):
             return f"{name} {found[1].decode()}"
     return "-"
 
