@@ -4,8 +4,7 @@
 // hands memory out twice, or loses contents in realloc, does not go unnoticed.
 #pragma once
 
-#include "../common/histogram.h"
-#include "../common/ticks.h"
+#include "../common/client.h"
 #include "lanes.h"
 #include "plan.h"
 
@@ -16,13 +15,6 @@
 #include <type_traits>
 
 namespace bench::replay {
-
-inline constexpr int broken_status = 3;
-
-[[noreturn]] inline void end_with(int status, const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::_Exit(status);
-}
 
 /// A block's first and last byte, by its place.
 inline unsigned char mark_of(std::uint32_t place) { return static_cast<unsigned char>(place * 37 + 11); }
@@ -38,14 +30,8 @@ inline void touch(void* block, std::uint64_t from, std::uint64_t size, unsigned 
 inline void verify(const void* block, std::uint64_t size, unsigned char mark) {
   if (size == 0) return;
   const auto* const bytes = static_cast<const volatile unsigned char*>(block);
-  if (bytes[0] != mark || bytes[size - 1] != mark)
-    end_with(broken_status, "the allocator is broken: a block lost its contents");
+  if (bytes[0] != mark || bytes[size - 1] != mark) broken("a block lost its contents");
 }
-
-struct Times {
-  Histogram allocations;
-  Histogram releases;
-};
 
 /// What all players have.
 struct Stage {
@@ -118,7 +104,10 @@ class alignas(128) Player {
   template <typename Call>
   void* made(const Step& step, Call call) {
     void* const block = measured<&Times::allocations>(call);
-    if (block == nullptr && step.amount != 0) end_with(1, "an allocation failed");
+    if (block == nullptr && step.amount != 0) {
+      std::fprintf(stderr, "an allocation failed\n");
+      std::_Exit(1);
+    }
     return block;
   }
 
@@ -131,7 +120,7 @@ class alignas(128) Player {
     const std::size_t alignment = wanted < sizeof(void*) ? sizeof(void*) : wanted;
     void* block = nullptr;
     if (posix_memalign(&block, alignment, step.amount) != 0) return nullptr;
-    if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0) end_with(broken_status, "the allocator is broken: alignment");
+    if (reinterpret_cast<std::uintptr_t>(block) % alignment != 0) broken("a block is not aligned");
     return block;
   }
 
@@ -146,7 +135,7 @@ class alignas(128) Player {
     const std::uint64_t kept = old.size < step.amount ? old.size : step.amount;
     const auto* const bytes = static_cast<const volatile unsigned char*>(block);
     const bool lost = kept > 0 && (bytes[0] != old.mark || (kept == old.size && bytes[kept - 1] != old.mark));
-    if (lost) end_with(broken_status, "the allocator is broken: realloc lost the contents");
+    if (lost) broken("realloc lost the contents");
     put(step, block, kept);
   }
 

@@ -10,10 +10,7 @@
 // Prints one line of JSON: seconds, cpu_seconds, faults, operations (calls of the trace that were made), threads, and if asked
 // for settled_rss and malloc_p50, malloc_p99, malloc_p999, free_p50, free_p99, free_p999 in nanoseconds. Status 2 with a line
 // on standard error if the trace can not be read, 3 if a block lost its contents.
-#include "../common/line.h"
-#include "../common/mapped.h"
-#include "../common/options.h"
-#include "../common/phase.h"
+#include "../common/program.h"
 #include "plan_file.h"
 #include "player.h"
 
@@ -72,13 +69,10 @@ class Replay {
 
   void add_times(Line& line) const {
     Mapped<Times> sum(1);
-    for (const Member& member : members_) {
-      sum[0].allocations.add(member.player.times().allocations);
-      sum[0].releases.add(member.player.times().releases);
-    }
+    for (const Member& member : members_) sum[0].add(member.player.times());
     const Ticks ticks = Ticks::calibrated();
-    add(line, ticks, sum[0].allocations, {"malloc_p50", "malloc_p99", "malloc_p999"});
-    add(line, ticks, sum[0].releases, {"free_p50", "free_p99", "free_p999"});
+    add_quantiles(line, sum[0].allocations, ticks, {"malloc_p50", "malloc_p99", "malloc_p999"});
+    add_quantiles(line, sum[0].releases, ticks, {"free_p50", "free_p99", "free_p999"});
   }
 
  private:
@@ -103,15 +97,9 @@ class Replay {
       run(*static_cast<Member*>(member));
       return nullptr;
     };
-    if (pthread_create(&started, &replay.attributes_, begin, &replay.members_[thread]) != 0)
-      end_with(1, "a thread could not be started");
-  }
-
-  static void add(Line& line, const Ticks& ticks, const Histogram& times, const char* const (&names)[3]) {
-    static constexpr double parts[3] = {0.5, 0.99, 0.999};
-    for (int i = 0; i < 3; ++i) {
-      const double net = times.quantile(parts[i]) - static_cast<double>(ticks.of_nothing);
-      line.add(names[i], (net > 0 ? net : 0) / ticks.per_nanosecond);
+    if (pthread_create(&started, &replay.attributes_, begin, &replay.members_[thread]) != 0) {
+      std::fprintf(stderr, "a thread could not be started\n");
+      std::_Exit(1);
     }
   }
 
