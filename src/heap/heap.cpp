@@ -113,7 +113,6 @@ void* Heap::allocate(std::size_t size) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
   if (size <= SizeRule::largest) return allocate_small(class_for(size));
-  tick();
   bool zero = false;
   return large_.allocate(size, SizeRule::quantum, zero);
 }
@@ -124,7 +123,6 @@ void* Heap::allocate_zeroed(std::size_t size) noexcept {
   if (size <= worth_knowing_zero) {
     p = heap::allocate(size);
   } else if (ready()) {
-    tick();
     p = large_.allocate(size, SizeRule::quantum, zero);
   }
   if (p != nullptr && !zero) std::memset(p, 0, size);
@@ -137,7 +135,6 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
   if (size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned) {
     return allocate_small(aligned_class_for(size, align));
   }
-  tick();
   bool zero = false;
   return large_.allocate(size, align, zero);
 }
@@ -150,8 +147,7 @@ void Heap::free(void* p) noexcept {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
     free_small(p, h);
   } else if (large_.is_block(p)) {
-    tick();
-    large_.free(p);
+    large_.free(p, tick());
   } else {
     report_invalid_pointer("free", p);
   }

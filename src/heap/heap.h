@@ -105,7 +105,8 @@ class Heap {
   static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
 
   // maintenance.cpp: decay, draining, trim
-  void tick() noexcept;
+  /// What is due, if anything is. The time, in coarse milliseconds.
+  std::uint64_t tick() noexcept;
   void reset_locks_in_child() noexcept;
   void drain_slot(level::Slot& slot) noexcept;
   void drain_idle_slots(bool all) noexcept;

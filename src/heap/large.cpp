@@ -25,8 +25,7 @@ void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept 
   size = max_of<std::size_t>(size, 1);  // aligned beyond all classes, a block of nothing takes a granule
   std::size_t offset = 0;
   if (rotate_ && align <= cache_line) {
-    turn_.add();
-    offset = turn_.read() * lines_step % CacheShape::l1_sets * cache_line;
+    offset = counters_.allocated.read() * lines_step % CacheShape::l1_sets * cache_line;
   }
   // The window's base is a multiple of 4 GiB only where the place was ours to choose: larger alignments look for their start.
   const std::size_t slack = align > granule_size ? align : 0;
@@ -61,11 +60,11 @@ std::size_t Large::usable_size(const void* p) const noexcept {
   return round_up(r.start + r.when, os::page_size()) - r.start;
 }
 
-void Large::free(void* p) noexcept {
+void Large::free(void* p, std::uint64_t now) noexcept {
   const Record& r = record_of(p);
   counters_.freed.add();
   counters_.live_bytes.sub(r.when);
-  spans_->give(r.first);
+  spans_->give(r.first, now);
 }
 
 bool Large::resize(void* p, std::size_t size) noexcept {

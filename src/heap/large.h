@@ -21,8 +21,8 @@ class Large {
 
   /// Null when memory is short. `zero` tells whether all of it reads as zero. Requires a power of two for align.
   void* allocate(std::size_t size, std::size_t align, bool& zero) noexcept;
-  /// Requires is_block(p).
-  void free(void* p) noexcept;
+  /// Requires is_block(p). `now` in coarse milliseconds.
+  void free(void* p, std::uint64_t now) noexcept;
   /// Whether p is the start of a large block.
   bool is_block(const void* p) const noexcept;
   std::size_t usable_size(const void* p) const noexcept;
@@ -44,7 +44,6 @@ class Large {
 
   span::Spans* spans_ = nullptr;
   bool rotate_ = true;
-  SharedCounter turn_;
   LargeCounters counters_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "span/spans.h"
 
-#include "os/clock.h"
 #include "os/memory.h"
 
 #include <bit>
@@ -134,8 +133,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping)
   return carve(found, granules, state);
 }
 
-void Spans::give(GranuleIndex first) noexcept {
-  const std::uint64_t now = os::coarse_milliseconds();
+void Spans::give(GranuleIndex first, std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint32_t granules = record(first).granules;
   taken_bytes_.add(std::uint64_t{0} - bytes_of(granules));

@@ -7,14 +7,15 @@
 #pragma once
 
 #include "base/counter.h"
+#include "os/clock.h"
 #include "os/mutex.h"
 #include "span/retention.h"
 #include "span/window.h"
 
 namespace terrace::span {
 
-struct SpanCounters {
-  SharedCounter taken, given, grown, purged_bytes;
+struct SpanCounters {  // under the lock
+  LockedCounter taken, given, grown, purged_bytes;
 };
 
 class Spans {
@@ -29,7 +30,7 @@ class Spans {
   /// `worth_keeping`: if such pieces are needed soon after memory was purged, it should have been kept. Not so for slabs of
   /// small blocks, whose faults many blocks share: what a thousand threads that use some of those leave behind is to be little.
   Span take(std::uint32_t granules, State state, bool worth_keeping = true) noexcept;
-  void give(GranuleIndex first) noexcept;
+  void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// Lengthens a span in place, by what is free behind it. False: nothing was changed.
   bool extend(GranuleIndex first, std::uint32_t granules) noexcept;
   /// Shortens a span in place.
