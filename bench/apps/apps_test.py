@@ -13,7 +13,8 @@ import unittest
 from pathlib import Path
 
 import workloads  # sets the module path
-from interleave import Subject, glibc
+from bindings import servers, watched
+from interleave import Subject, glibc, preloaded
 from recipe import Recipe, find, refuse_unloaded, workload
 from redis_load import before_jemalloc
 from said import compiler_command, pgbench_seconds, redis_seconds, status_bytes, without_times
@@ -29,6 +30,11 @@ DRIVER = 'Using built-in specs.\n "/usr/libexec/cc1plus" "-quiet" "-D" "A=b c" "
 STATUS = "Name:\tredis\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n"
 STORE = """fillrandom   :       1.9 micros/op 521648 ops/sec 0.019 seconds 10000 operations;
 readrandom   :       2.1 micros/op 1630523 ops/sec 0.025 seconds 40000 operations;    6.8 MB/s (203 of 10000 found)
+"""
+BINDINGS = """1: binding file /usr/bin/x [0] to /lib/libterrace.so.0 [0]: normal symbol `malloc' [GLIBC_2.2.5]
+1: binding file /usr/bin/x [0] to /lib/libc.so.6 [0]: normal symbol `free' [GLIBC_2.2.5]
+1: binding file /lib/liby.so [0] to /usr/bin/x [0]: normal symbol `free' [GLIBC_2.2.5]
+1: binding file /usr/bin/x [0] to /lib/libc.so.6 [0]: normal symbol `strlen' [GLIBC_2.2.5]
 """
 CHEAP = ("perl-objects", "lua-strings", "sqlite-file")
 CHEAPEST_SERVER = "redis-lists"
@@ -72,6 +78,10 @@ class WhatProgramsSay(unittest.TestCase):
     def test_libc_comes_after_the_allocator_and_before_redis_s_own(self) -> None:
         self.assertEqual(before_jemalloc(Subject("x", {"LD_PRELOAD": "/a.so"})).environment["LD_PRELOAD"], "/a.so:libc.so.6")
         self.assertEqual(before_jemalloc(glibc()).environment["LD_PRELOAD"], "libc.so.6")
+
+    def test_objects_are_collected_by_symbol(self) -> None:
+        found = {symbol: objects for symbol, objects in servers(BINDINGS.splitlines()).items() if objects}
+        self.assertEqual(found, {"malloc": {"libterrace.so.0"}, "free": {"libc.so.6", "x"}})
 
 
 class WithPrograms(unittest.TestCase):
@@ -135,6 +145,16 @@ class WithPrograms(unittest.TestCase):
                 self.assertTrue(all(values[key] > 0 for key in ("seconds", "cpu_seconds", "peak_rss", "faults")))
         if not cheap:
             self.skipTest(", ".join(workloads.missing()))
+
+    def test_malloc_is_the_preloaded_object_s(self) -> None:
+        library = (self.build / "libterrace.so").resolve()
+        one = workload(self.build, Recipe("sort", lambda _: ["sort", "--version"], "sort", ("sort",)))
+        if not library.exists():
+            self.skipTest("no libterrace.so")
+        one.prepare(self.scratch)
+        found = watched(one, preloaded("terrace", library), self.scratch)
+        self.assertEqual(found["malloc"] | found["free"], {library.name})
+        self.assertFalse(any(name.startswith("libterrace") for name in watched(one, glibc(), self.scratch)["malloc"]))
 
     def test_what_is_missing_and_what_is_there_are_everything(self) -> None:
         names = {one.name for one in workloads.workloads(self.build)}

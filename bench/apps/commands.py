@@ -2,6 +2,7 @@
 """Compilers, a solver, a renderer, compressors and other programs that start, work and end.
 
 Compilers: the compiler proper, not its driver, is what is measured (cc1plus; clang's driver compiles within its own process).
+cc1plus has its trees in a collected heap of its own, and its operator new is in the program itself and calls malloc.
 git starts itself for the parts of its work; all of them run on the allocator, and so do OpenMP's threads in ImageMagick.
 xz, zstd and sort take few and large blocks: they show what large allocations and threads cost, not the fast path.
 ghostscript has memory managers of its own, z3 puts a word before each block: both get what they manage from malloc.

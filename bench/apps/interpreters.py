@@ -3,8 +3,7 @@
 
 What of their memory malloc sees: Lua and Perl take everything from it. Python serves objects up to 512 bytes from arenas of
 its own, except with PYTHONMALLOC=malloc, which is a workload of its own. Ruby has slots for small objects, their bodies are
-malloc's. V8's heap is mapped by V8; malloc has buffers, compression and what surrounds the heap, and node's operator new is
-in the program itself and calls malloc, so that the allocators' own operators are not used.
+malloc's. V8's heap is mapped by V8; malloc has buffers, compression and what surrounds the heap.
 """
 
 from __future__ import annotations
