@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import Subject, Values
 from workload import Workload, self_measured
 
-LATENCIES = tuple(f"{call}_{part}" for call in ("malloc", "free") for part in ("p50", "p99", "p999"))
 SLEEPERS = (1000, 10_000)
+SCALED = ("larson", "xmalloc", "rptest", "sh8", "alloc_test", "handover")
 
 
 @dataclass(frozen=True)
@@ -47,20 +45,12 @@ PROGRAMS = (
 )
 
 
-def _measured(build: Path, program: Program, threads: int, scale: float) -> Callable[[Subject, Path], Values]:
-    """Time and memory by one run; the latencies by a second, shorter one, because the clock that they take slows everything."""
+def _workload(build: Path, program: Program, group: str, threads: int, scale: float) -> Workload:
+    """The latencies by a shorter run of its own, because the clock that they take slows everything."""
     path = f"micro/bench_{program.name}"
-    plain = self_measured(build, path, f"threads={threads}", f"work={scale}", f"settled={int(program.settles)}")
-    timed = self_measured(build, path, f"threads={threads}", f"work={scale / 4}", "latency=1")
-
-    def measure(subject: Subject, scratch: Path) -> Values:
-        values = plain(subject, scratch)
-        if program.latencies:
-            latencies = timed(subject, scratch)
-            values |= {key: latencies[key] for key in LATENCIES}
-        return values
-
-    return measure
+    measure = self_measured(build, path, f"threads={threads}", f"work={scale}", f"settled={int(program.settles)}")
+    latency = self_measured(build, path, f"threads={threads}", f"work={scale / 4}", "latency=1") if program.latencies else None
+    return Workload(program.name, group, threads, measure, latency=latency)
 
 
 def _sleepers(build: Path, threads: int) -> Workload:
@@ -68,11 +58,23 @@ def _sleepers(build: Path, threads: int) -> Workload:
     return Workload("sleepers", "micro", threads, measure)
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
 def workloads(build: Path, seconds_scale: float = 1.0) -> list[Workload]:
     """With a scale of 1 a workload takes some tenths of a second per thread, beside the second after which memory is looked at."""
-    counts = sorted({1, len(os.sched_getaffinity(0))})
     return [
-        Workload(program.name, "micro", threads, _measured(build, program, threads, seconds_scale))
+        _workload(build, program, "micro", threads, seconds_scale)
         for program in PROGRAMS
-        for threads in counts
+        for threads in sorted({1, _cores()})
     ] + [_sleepers(build, threads) for threads in SLEEPERS]
+
+
+def scaling(build: Path, seconds_scale: float = 1.0) -> list[Workload]:
+    """Some of the same with further numbers of threads, for the throughput by threads; they count in no mean."""
+    further = sorted({2, 2 * _cores()} - {1, _cores()})
+    chosen = [program for program in PROGRAMS if program.name in SCALED]
+    # What is settled is known from the others.
+    return [replace(_workload(build, replace(program, settles=False), "threads", threads, seconds_scale), latency=None)
+            for program in chosen for threads in further]

@@ -68,18 +68,22 @@ def list_of_workloads(build: Path) -> None:
     import tempfile
 
     import workloads
+    from interleave import Subject
 
-    found = workloads.workloads(build, 0.005)
+    found = workloads.workloads(build, 0.005) + workloads.scaling(build, 0.005)
     assert len({w.key for w in found}) == len(found)
     for program in workloads.PROGRAMS:
         assert (build / "bench" / "micro" / f"bench_{program.name}").exists(), program.name
     chosen = {w.name: w for w in found if w.name in ("sizes", "simple")}
     with tempfile.TemporaryDirectory() as scratch:
-        subject = workloads.Subject("terrace", {"LD_PRELOAD": str(build / "libterrace.so")})
+        subject = Subject("terrace", {"LD_PRELOAD": str(build / "libterrace.so")})
         small = chosen["sizes"].measure(subject, Path(scratch))
         full = chosen["simple"].measure(subject, Path(scratch))
+        assert chosen["simple"].latency is not None and chosen["sizes"].latency is None
+        timed = chosen["simple"].latency(subject, Path(scratch))
     assert {*FIELDS, "peak_rss", "pair_ns/8"} <= small.keys()
-    assert {*FIELDS, *LATENCIES, "peak_rss", "settled_rss"} <= full.keys()
+    assert {*FIELDS, "peak_rss", "settled_rss"} <= full.keys()
+    assert timed.keys() >= set(LATENCIES)
 
 
 TESTS = {"works": works, "settles": settles, "finds_broken_allocators": finds_broken_allocators, "list": list_of_workloads}
