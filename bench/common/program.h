@@ -9,6 +9,7 @@
 //
 // prints one line of JSON: seconds, cpu_seconds, faults, operations (calls of malloc, realloc and free), if asked for
 // settled_rss and malloc_p50, malloc_p99, malloc_p999, free_p50, free_p99, free_p999 in nanoseconds, and what the program adds.
+// A latency is as fine as the clock; some time-stamp counters step by 10 ns.
 #pragma once
 
 #include "client.h"

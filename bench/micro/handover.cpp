@@ -2,7 +2,10 @@
 // Producers and consumers, block by block: of every two threads one allocates and hands each block to the other through a ring,
 // the other one frees it. A thread without a partner does both, so a block is freed when the ring has filled up behind it.
 //
-//   ring=256   blocks under way, at most 4096   min=16 max=256   their sizes
+// Whoever finds the ring full or empty waits until it is half full: if the two ran in step, it would be the cache line of the
+// ring's end and the scheduler that were measured.
+//
+//   ring=1024   blocks under way, at most 4096   min=16 max=256   their sizes
 #include "common/program.h"
 
 #include <atomic>
@@ -30,9 +33,40 @@ class Ring {
     return block;
   }
 
+  void close() { closed_.store(true, std::memory_order_release); }  // after the last put()
+  void wait_for_room(std::size_t length) const {
+    wait([&] { return blocks() <= length / 2; });
+  }
+  void wait_for_blocks(std::size_t length) const {
+    wait([&] { return blocks() > length / 2 || closed_.load(std::memory_order_acquire); });
+  }
+
  private:
+  std::size_t blocks() const { return put_.load(std::memory_order_relaxed) - taken_.load(std::memory_order_relaxed); }
+
+  // A while without a system call; then the other thread may need this cpu.
+  template <typename Condition>
+  static void wait(Condition condition) {
+    constexpr int patience = 200;
+    for (int i = 0; !condition(); ++i) {
+      if (i < patience) {
+        pause();
+      } else {
+        sched_yield();
+      }
+    }
+  }
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+  }
+
   alignas(128) std::atomic<std::size_t> put_{0};
   alignas(128) std::atomic<std::size_t> taken_{0};
+  std::atomic<bool> closed_{false};
   alignas(128) void* cells_[longest];
 };
 
@@ -40,10 +74,10 @@ class Handover : public bench::Program {
  public:
   Handover(const bench::Options& options, const bench::Run& run)
       : run_(run),
-        length_(options.number("ring", 256)),
+        length_(options.number("ring", 1024)),
         min_(options.number("min", 16)),
         max_(options.number("max", 256)),
-        blocks_(run.scaled(5'000'000)),
+        blocks_(run.scaled(12'000'000)),
         rings_((run.threads + 1) / 2) {
     if (length_ < 1 || length_ > Ring::longest) bench::Options::fail("that length of the ring");
     if (min_ < bench::Pattern::smallest || max_ < min_) bench::Options::fail("that size");
@@ -74,8 +108,9 @@ class Handover : public bench::Program {
   void produce(Client& client, Ring& ring, bench::Random random) {
     for (std::size_t i = 0; i < blocks_; ++i) {
       void* const block = client.get(random.between(min_, max_));
-      while (!ring.put(block, length_)) sched_yield();
+      while (!ring.put(block, length_)) ring.wait_for_room(length_);
     }
+    ring.close();
   }
   template <typename Client>
   void consume(Client& client, Ring& ring) {
@@ -84,7 +119,7 @@ class Handover : public bench::Program {
         client.put(block);
         ++i;
       } else {
-        sched_yield();
+        ring.wait_for_blocks(length_);
       }
     }
   }
