@@ -93,8 +93,10 @@ class Heap {
   void store_from_core(ChainWord w) noexcept;
   void store_chain(HomeClass h, ChainWord blocks) noexcept;
   ChainWord fetch_chain(HomeClass h) noexcept;
+  ChainWord fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
   ChainWord steal_chain(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
+  void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
   void reclaim(level::Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept;
   void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
   void empty_words(level::Slot& slot, HomeClass h) noexcept;

@@ -16,12 +16,13 @@ namespace {
 using level::peek;
 using level::Slot;
 
-constexpr std::size_t largest_chain_bytes = 16 * kib;  // a cap beyond this is not worth its memory,
-constexpr unsigned batch_of_interest = 32;             // but programs work in batches of about this many,
+constexpr std::size_t largest_chain_bytes = 16 * kib;   // a cap beyond this is not worth its memory,
+constexpr unsigned batch_of_interest = 32;              // but programs work in batches of about this many,
 constexpr std::size_t largest_batch_bytes = 256 * kib;  // as far as that is not too large
-constexpr std::size_t bulky = 4 * kib;                 // blocks above this get what the budget has, and may get nothing
+constexpr std::size_t bulky = 4 * kib;                  // blocks above this get what the budget has, and may get nothing
 constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > kib ? 1 : 2; }
 constexpr std::uint64_t calls_between_ticks = 32;  // of refills or spills of one class
+constexpr std::uint64_t calls_between_looks = 8;   // of spills of one class: how much is in use by now?
 // How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
@@ -81,6 +82,16 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
     return have;
   }
   return want;
+}
+
+// Less memory is in use than when the caps were granted: those that are used shrink, half at a time. (Those that are not are
+// found by the hand, or drained when the slot is idle.)
+void Heap::shrink_cap(Slot& slot, HomeClass h) noexcept {
+  std::uint8_t have = load_cap(slot, h);
+  if (have < 2) return;
+  const auto less = static_cast<std::uint8_t>(have / 2);
+  if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, less, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    budget_.release(cost_of(have - less, class_size(class_of(h))));
 }
 
 // Somebody wants to grow and the budget is spent: what has not been used lately goes, here and in the depots, then what the
@@ -207,6 +218,22 @@ HomeClass Heap::own_word(const Slot& slot, SizeClass c) const noexcept {
   return homes_are_slots_ ? home_class(c, core_.home_of(slot)) : home_at(index(c));
 }
 
+// From a depot, as far as the slot may hold it. A chain of bulky blocks that was gathered under a larger cap, elsewhere or
+// earlier, goes to the slabs if the budget does not grant such a cap here: else slots would hold much that nobody counts.
+ChainWord Heap::fetch_within_cap(Slot& slot, HomeClass h, unsigned cap) noexcept {
+  const ChainWord w = fetch_chain(h);
+  if (class_size(class_of(h)) <= bulky) return w;
+  while (chain::count(w) > max_of(cap, 1U)) {
+    const unsigned grown = grow_cap(slot, h);
+    if (grown <= cap) {
+      slabs_.put_back(w);
+      return chain::empty;
+    }
+    cap = grown;
+  }
+  return w;
+}
+
 void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass word = own_word(slot, c);
   const HomeClass h = home_class(c, core_.home_of(slot));
@@ -218,7 +245,7 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   if (w != chain::empty) return hand_out(slot, word, w);
 
   const unsigned cap = grow_cap(slot, h);
-  w = fetch_chain(h);
+  w = fetch_within_cap(slot, h, cap);
   if (w == chain::empty) {
     w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
     follow_frontier();
@@ -268,7 +295,10 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   TransferCounters& t = transfers_[index(c)];
   ChainWord w = core_.take_word(slot, h);
   if (w == chain::empty) return;
-  if (slot.spills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) tick();
+  const std::uint64_t nth = slot.spills[index(c)].add();
+  if (nth % calls_between_ticks == calls_between_ticks - 1) tick();
+  if (nth % calls_between_looks == calls_between_looks - 1) update_limits();
+  if (!budget_.has(0)) shrink_cap(slot, h);
   const bool at_home = h == home_class(c, core_.home_of(slot));
   if (at_home) {
     const ChainWord before = core_.take_reserve(slot, h);
