@@ -61,12 +61,18 @@ class Server:
         self._report = service.folder / "report"
         self._log = service.folder / "log"
         self._report.unlink(missing_ok=True)
-        with self._log.open("wb") as log:
-            self._launcher = subprocess.Popen(
-                launcher(build, self._report, subject, service.command), cwd=service.folder, env=clean_environment(),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **as_user(service.user),
-            )
         self._wanted = subject.environment.get("LD_PRELOAD", "")
+        self._launcher = self._started(launcher(build, self._report, subject, service.command))
+
+    def _started(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        try:
+            with self._log.open("wb") as log:
+                return subprocess.Popen(
+                    list(command), cwd=self._service.folder, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                    start_new_session=True, **as_user(self._service.user),
+                )
+        except OSError as error:  # where a server's user may not go, say
+            raise Failed(f"{self._service.command[0]} cannot be started: {error}") from error
 
     def wait_until_it_answers(self) -> None:
         deadline = time.monotonic() + START_SECONDS
