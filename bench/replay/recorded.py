@@ -82,24 +82,29 @@ def _redis(_scratch: Path, scale: float) -> list[str]:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     requests = max(100, round(60_000 * scale))
-    script = f"""redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --io-threads 4 --io-threads-do-reads yes >/dev/null &
+    script = f"""redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --io-threads 4 --io-threads-do-reads yes \\
+          > /dev/null &
         server=$!
         for i in $(seq 200); do redis-cli -p {port} ping 2>/dev/null | grep -q PONG && break; sleep 0.05; done
-        redis-benchmark -p {port} -q -n {requests} -c 20 -P 8 -r 20000 -d 100 -t set,get,lpush,lrange_100,hset,sadd >/dev/null || exit 1
+        redis-benchmark -p {port} -q -n {requests} -c 20 -P 8 -r 20000 -d 100 -t set,get,lpush,lrange_100,hset,sadd > /dev/null \\
+          || exit 1
         redis-cli -p {port} shutdown nosave; wait $server"""
     return ["bash", "-c", script]
 
 
 RECORDED = (
-    Recorded("python", ("python3",), "python3", lambda _, n: [python(), "-c", _scaled(PYTHON, n, 60000)], environment=PYTHON_OBJECTS),
+    Recorded("python", ("python3",), "python3", lambda _, n: [python(), "-c", _scaled(PYTHON, n, 60000)],
+             environment=PYTHON_OBJECTS),
     Recorded("python-queues", ("python3",), "python3", lambda _, n: [python(), "-c", _scaled(THREADED, n, 60000)], threads=4,
              environment=PYTHON_OBJECTS),
     Recorded("perl", ("perl",), "perl", lambda _, n: ["perl", "-e", _scaled(PERL, n, 300000, 150000, 50000)],
              environment={"PERL_HASH_SEED": "0"}),
     Recorded("sqlite3", ("sqlite3",), "sqlite3", lambda _, n: ["sqlite3", ":memory:", _scaled(SQL, n, 300000)]),
-    Recorded("git", ("git",), "git", lambda _, __: ["git", "-C", "history.git", "-c", "pack.threads=4", "gc", "--quiet", "--aggressive"],
+    Recorded("git", ("git",), "git",
+             lambda _, __: ["git", "-C", "history.git", "-c", "pack.threads=4", "gc", "--quiet", "--aggressive"],
              lambda scratch, n: write_history(scratch, max(10, round(3000 * n))), threads=4),
-    Recorded("cc1plus", ("g++",), "cc1plus", lambda _, __: ["g++", "-std=c++17", "-O1", "-g", "-c", "large.cpp", "-o", "large.o"],
+    Recorded("cc1plus", ("g++",), "cc1plus",
+             lambda _, __: ["g++", "-std=c++17", "-O1", "-g", "-c", "large.cpp", "-o", "large.o"],
              lambda scratch, n: write_sources(scratch, max(1, round(20 * n)))),
     Recorded("node", ("node",), "node", lambda _, n: ["node", "-e", _scaled(NODE, n, 500000, 100000, 3000)], threads=4),
     Recorded("redis", ("redis-server", "redis-benchmark", "redis-cli"), "redis-server", _redis, threads=4),

@@ -54,8 +54,8 @@ def _run_recorded(build: Path, recorded: Recorded, scale: float, scratch: Path, 
     library = build / "tools" / "record" / "libterrace_record.so"
     environment = clean_environment() | recorded.environment
     environment |= {"LD_PRELOAD": str(library), "TERRACE_RECORD_FILE": f"{traces}/%p"}
-    done = subprocess.run(recorded.command(scratch, scale), cwd=scratch, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, errors="replace", timeout=TIMEOUT, check=False)
+    done = subprocess.run(recorded.command(scratch, scale), cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False)
     if done.returncode != 0:
         raise Failed(f"{recorded.name} ended with {done.returncode} while it was recorded: {done.stderr.strip()[-200:]}")
 

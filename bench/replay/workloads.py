@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from interleave import Subject, Values
 from recorded import RECORDED, Recorded
@@ -48,6 +49,7 @@ def _prepare(build: Path, recorded: Recorded, scale: float) -> Callable[[Path], 
 
 def workloads(build: Path, seconds_scale: float = 1.0) -> list[Workload]:
     """Those whose programs are there."""
+    build = build.resolve()  # the recorded programs run in other directories
     return [
         Workload(f"trace-{r.name}", "trace", r.threads, _measured(build, r, seconds_scale), _prepare(build, r, seconds_scale))
         for r in RECORDED

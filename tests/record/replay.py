@@ -16,7 +16,8 @@ from record import damaged_files
 
 def replay(tools: Tools, trace: Path, *options: str, preload: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "LD_PRELOAD": str(preload or "")}
-    return subprocess.run([str(tools.replay), str(trace), *options], env=environment, capture_output=True, text=True, check=False, timeout=60)
+    command = [str(tools.replay), str(trace), *options]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
 
 
 def said(done: subprocess.CompletedProcess[str]) -> dict[str, float]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Sizes and lifetimes come in powers of two: the entry with "upto" N is of those above N / 2. The lifetime of a block is the
+// Sizes and lifetimes come in powers of two: the entry with "up_to" N is of those above N / 2. The lifetime of a block is the
 // number of calls, by any thread, from its allocation to its release.
 #include "tell.h"
 
@@ -62,7 +62,7 @@ void print_powers(const char* key, const ByPower& counts, const ByPower* bytes) 
   const char* between = "";
   for (std::size_t i = 0; i < powers; ++i) {
     if (counts[i] == 0) continue;
-    std::printf("%s{\"upto\": %llu, \"count\": %llu", between, i < 64 ? 1ULL << i : ~0ULL,
+    std::printf("%s{\"up_to\": %llu, \"count\": %llu", between, i < 64 ? 1ULL << i : ~0ULL,
                 static_cast<unsigned long long>(counts[i]));
     if (bytes != nullptr) std::printf(", \"bytes\": %llu", static_cast<unsigned long long>((*bytes)[i]));
     std::printf("}");

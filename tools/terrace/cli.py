@@ -44,6 +44,25 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     parser.add_argument("--filter", metavar="REGEX", help="only tests whose name matches")
 
 
+def _add_record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "record",
+        help="record the malloc calls of a program, to replay them or to look at them",
+        usage="terrace record [-o FILE] [--summary] -- PROGRAM [ARGUMENT ...]\n"
+        "       terrace record --summary FILE",
+        description="Writes all calls of malloc and its relatives that PROGRAM makes to FILE, "
+        "those of its other processes to FILE.PID. Input, output, signals and exit status are "
+        "the program's. With --summary and a trace instead of -- PROGRAM, nothing is run.",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="terrace.trace", help="default terrace.trace"
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="calls, threads, memory, sizes and lifetimes"
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
@@ -57,6 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--json", action="store_true", help="for programs to read")
     _add_test(commands)
+    _add_record(commands)
     bench = commands.add_parser("bench", help="list the benchmarks, or run one")
     bench.add_argument("name", nargs="?", help="which one; without a name they are listed")
     bench.add_argument(
@@ -144,12 +164,40 @@ def _bench(options: argparse.Namespace, checkout: Checkout | None) -> int:
     return bench.run_driver(checkout, options.name, options.arguments)
 
 
+def _record(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace import record
+    from terrace.prepare import prepare
+
+    command: list[str] = options.command
+    runs = command[:1] == ["--"] or not options.summary
+    wanted = command[1:] if command[:1] == ["--"] else command
+    if not wanted or (not runs and len(wanted) > 1):
+        raise TerraceError(
+            "record: usage: terrace record [-o FILE] [--summary] -- PROGRAM [ARGUMENT ...], "
+            "or terrace record --summary FILE",
+            2,
+        )
+    checkout = _need_checkout(checkout, "record")
+    if options.summary and importlib.util.find_spec("rich") is None:
+        prepare(checkout)
+    programs = record.find_programs(checkout)
+    if not runs:
+        return record.summarise(programs, wanted[0])
+    return record.record_program(
+        programs, record.RecordOptions(wanted, options.output, options.summary)
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
     options = make_parser().parse_args(arguments)
-    subcommand = {"run": _run, "doctor": _doctor, "test": _test, "bench": _bench}[
-        options.subcommand
-    ]
+    subcommand = {
+        "run": _run,
+        "doctor": _doctor,
+        "test": _test,
+        "record": _record,
+        "bench": _bench,
+    }[options.subcommand]
     try:
         return subcommand(options, find_checkout())
     except TerraceError as error:
