@@ -19,12 +19,14 @@ BENCH = Path(__file__).resolve().parent.parent
 FOLDERS = ("micro", "replay", "apps")
 GROUPS = ("micro", "trace", "program")
 SCALING = "threads"  # a group apart: the same work with further thread counts is shown, but counts once in the means
+BORROWED = {"micro": ("seeds/bench_sleepers",)}  # programs of other folders
 TINY = 0.02  # of the usual amount of work
 
 
 @dataclass
 class Catalogue:
     workloads: list[Workload] = field(default_factory=list)
+    folders: dict[str, str] = field(default_factory=dict)  # a workload's key -> its folder
     programs: dict[str, str] = field(default_factory=dict)  # folder -> hash of what its workloads run
     missing: list[str] = field(default_factory=list)  # lines on what could not be found
 
@@ -51,9 +53,13 @@ def _of_module(module: ModuleType, build: Path, tiny: bool) -> list[Workload]:
 
 
 def _programs(folder: Path, build: Path) -> str:
-    built = build / "bench" / folder.name
-    programs = [p for p in built.glob("bench_*") if p.is_file()] if built.is_dir() else []
-    return digest([folder / "workloads.py", *programs])
+    """Of what a folder's workloads consist of: modules (those that were loaded: there are others beside them), scripts, programs."""
+    files = [Path(f) for m in list(sys.modules.values()) if (f := getattr(m, "__file__", None))]
+    modules = {f.resolve() for f in files if f.resolve().parent == folder.resolve()}
+    scripts = {f for f in (folder / "scripts").rglob("*") if f.is_file()}
+    built = [p for p in (build / "bench" / folder.name).glob("bench_*") if p.is_file()]
+    borrowed = [p for p in (build / "bench" / name for name in BORROWED.get(folder.name, ())) if p.exists()]
+    return digest([*modules, *scripts, *built, *borrowed])
 
 
 def catalogue(build: Path, bench: Path = BENCH, folders: Sequence[str] = FOLDERS, tiny: bool = False) -> Catalogue:
@@ -64,7 +70,9 @@ def catalogue(build: Path, bench: Path = BENCH, folders: Sequence[str] = FOLDERS
             result.missing.append(f"no workloads of bench/{name}: there is no {path.name}")
             continue
         module = load(path, f"workloads_of_{name}")
-        result.workloads += _of_module(module, build, tiny)
+        found = _of_module(module, build, tiny)
+        result.workloads += found
+        result.folders |= {workload.key: name for workload in found}
         result.programs[name] = _programs(path.parent, build)
         if absent := getattr(module, "missing", None):
             result.missing += [str(line) for line in absent()]

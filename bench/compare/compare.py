@@ -20,6 +20,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 import catalogue
 import machine
+import probed
 from campaign import Plan, measure_all
 from findings import findings
 from interleave import Subject
@@ -61,7 +62,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     for group in options.groups:
         if group not in catalogue.GROUPS:
             parser.error(f"there is no group {group}; there are: {' '.join(catalogue.GROUPS)}")
-    options.build = options.build.resolve()
+    options.build, options.peers = options.build.resolve(), options.peers.resolve()
     options.library = (options.library or options.build / "libterrace.so").resolve()
     if options.smoke:
         options.rounds, options.latency_rounds, options.fresh = 1, 1, True
@@ -69,37 +70,36 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _subjects(options: argparse.Namespace) -> list[Subject]:
-    peers = catalogue.load(catalogue.BENCH / "peers" / "allocators.py", "peers_of_comparison")
-    found: list[Subject] = peers.subjects(options.library, options.peers.resolve(), options.allocators)
+def _subjects(options: argparse.Namespace) -> tuple[list[Subject], dict[str, probed.Said]]:
+    """The allocators, and what each says of itself."""
+    found = probed.subjects(options.library, options.peers, options.allocators)
     if len(found) < 2:
         raise SystemExit("there is nothing to compare: neither the library nor a peer is here")
-    return found
-
-
-def _versions(options: argparse.Namespace, subjects: Sequence[Subject]) -> dict[str, str]:
-    """As far as they are known: the peers' builder knows its own."""
-    peers = sys.modules["peers_of_comparison"]
-    told = getattr(peers, "versions", None)
-    known: dict[str, str] = told(options.peers.resolve()) if told else {}
-    known.setdefault("glibc", machine.facts()["C library"])
-    return {s.name: known.get(s.name, "") for s in subjects}
+    try:
+        return found, {subject.name: probed.ask(options.build, options.peers, subject) for subject in found}
+    except probed.IdleError as idle:
+        raise SystemExit(f"{idle}\nIts numbers would mean nothing; --allocators with the others leaves it out.") from None
 
 
 def _header(
-    options: argparse.Namespace, found: catalogue.Catalogue, workloads: Sequence[Workload], subjects: Sequence[Subject]
+    options: argparse.Namespace,
+    found: catalogue.Catalogue,
+    workloads: Sequence[Workload],
+    subjects: Sequence[Subject],
+    said: dict[str, probed.Said],
 ) -> Header:
-    where, versions = machine.facts(), _versions(options, subjects)
-    facts = {f"allocator {s.name}": machine.identity(s) for s in subjects}
-    facts |= {f"programs of bench/{folder}": value for folder, value in found.programs.items()}
+    where = machine.facts()
+    facts = {f"allocator {s.name}": f"{machine.identity(s)} {said[s.name].mode}".strip() for s in subjects}
+    facts |= {f"programs of bench/{folder}": found.programs[folder] for folder in sorted({found.folders[w.key] for w in workloads})}
     facts |= {name: where[name] for name in ("processor", "cores", "kernel", "C library", "transparent huge pages")}
     facts["launcher"] = machine.digest([options.build / "bench" / "common" / "bench_launch"])
     facts["amount of work"] = "tiny" if options.smoke else "usual"
     described = {
         s.name: {
-            "version": versions[s.name],
-            "identity": machine.identity(s),
-            "environment": " ".join(f"{k}={v}" for k, v in s.environment.items() if k != "LD_PRELOAD"),
+            "version": said[s.name].version,
+            "mode": said[s.name].mode,
+            "settings": " ".join(f"{k}={v}" for k, v in s.environment.items() if k != "LD_PRELOAD"),
+            "hash": machine.identity(s).partition(" ")[0] if machine.objects(s) else "",
         }
         for s in subjects
     }
@@ -129,9 +129,9 @@ def _aside(path: Path) -> None:
 
 def _measure(options: argparse.Namespace, console: Console, path: Path) -> bool:
     """Whether it came to its end."""
-    subjects = _subjects(options)
+    subjects, said = _subjects(options)
     found, workloads = _chosen(options, console)
-    header = _header(options, found, workloads, subjects)
+    header = _header(options, found, workloads, subjects, said)
     if options.fresh:
         _aside(path)
     store = Store(path)

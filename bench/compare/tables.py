@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from catalogue import GROUPS
 from interleave import AGAIN
-from medians import Estimate
+from medians import ENOUGH, Estimate
 from metrics import CPU, FAULTS, LATENCY_METRICS, PEAK, SETTLED, TIME, WORK_METRICS, Metric
 from summary import LOST, MORE, ONE, OURS, Comparison
 
@@ -137,13 +137,14 @@ def losses(data: Comparison) -> Table:
     rows = []
     for metric in (TIME, PEAK, SETTLED):
         for loss in data.losses(metric):
-            sure = "yes" if loss.ratio.low > LOST else "perhaps" if loss.ratio.low > 1 else "may be noise"
+            certain = loss.ratio.low > LOST and loss.ratio.count >= ENOUGH
+            sure = "may be noise" if loss.ratio.low <= 1 else "yes" if certain else "perhaps"
             rows.append([word(loss.workload), word(metric.title), word(loss.best), estimate(loss.ratio), word(sure)])
     return Table(
         "losses",
         "Where Terrace loses",
         f"Workloads in which Terrace needs more than {LOST:.2f} times what the best other allocator needs. Certain: the whole "
-        f"interval is above {LOST:.2f}; perhaps: above 1.",
+        f"interval is above {LOST:.2f}; perhaps: it is above 1, or there are fewer than {ENOUGH} rounds.",
         ["workload", "in", "best other", "Terrace relative to it", "certain"],
         rows,
         marked="",
@@ -214,15 +215,13 @@ def machine(data: Comparison) -> Table:
 
 
 def allocators(data: Comparison) -> Table:
-    rows = [
-        [word(name), *(word(info.get(k, "")) for k in ("version", "environment", "identity"))]
-        for name, info in data.header.allocators.items()
-    ]
+    columns = ("version", "mode", "settings", "hash")
+    rows = [[word(name), *(word(info.get(k, "")) for k in columns)] for name, info in data.header.allocators.items()]
     return Table(
         "allocators",
         "The allocators",
-        "What ran, with the settings each one needs; the hash is of the object's contents.",
-        ["allocator", "version", "settings", "hash"],
+        "What ran, as a program that runs on it was told, with the settings it needs; the hash is of the object's contents.",
+        ["allocator", *columns],
         rows,
     )
 

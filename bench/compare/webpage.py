@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from interleave import AGAIN
 from look import Plot
 from plots import all_plots
 from summary import Comparison
@@ -51,22 +52,18 @@ def _content(cell: Cell) -> str:
 
 
 def _bests(table: Table) -> set[tuple[int, int]]:
-    """Row and column of the smallest of each column, or row."""
+    """Row and column of the smallest number of each column, or row; the second run of the reference is out of the contest."""
     if not table.best:
         return set()
-    grid = [[(c.order if isinstance(c.order, float) else None) for c in row] for row in table.rows]
-    lines: list[list[tuple[float, int, int]]] = [
-        [(v, r, c) for c, v in enumerate(row) if c >= table.first and v is not None and "again" not in table.columns[c]]
-        for r, row in enumerate(grid)
-    ]
-    if not table.across:
-        lines = [
-            [(row[c], r, c) for r, row in enumerate(grid) if row[c] is not None and "again" not in table.rows[r][0].text]
-            for c in range(table.first, len(table.columns))
-        ]
-    else:  # the reference is 1 in a table of ratios to it
-        lines = [line for line in lines if line and min(line)[0] < 1]
-    return {min(line)[1:] for line in lines if line}
+    lines: dict[int, list[tuple[float, tuple[int, int]]]] = {}
+    for r, row in enumerate(table.rows):
+        for c, cell in enumerate(row):
+            known = c >= table.first and isinstance(cell.order, float)
+            if known and not {AGAIN} & set(f"{row[0].text} {table.columns[c]}".split()):
+                lines.setdefault(r if table.across else c, []).append((float(cell.order or 0), (r, c)))
+    smallest = [min(line) for line in lines.values()]
+    # A row has no cell for the reference, which is 1.
+    return {place for value, place in smallest if value < 1 or not table.across}
 
 
 def _table(table: Table) -> str:

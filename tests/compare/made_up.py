@@ -30,7 +30,7 @@ REASON = "ended with -11: a <script>alert(1)</script> in its output"
 
 
 def header() -> Header:
-    allocators = {name: {"version": "1.0", "identity": f"hash-of-{name}", "environment": ""} for name in FACTOR}
+    allocators = {name: {"version": "1.0", "mode": "", "settings": "", "hash": f"hash-of-{name}"} for name in FACTOR}
     facts = {f"allocator {name}": f"hash-of-{name}" for name in FACTOR}
     return Header(facts, allocators, WORKLOADS, {"processor": "made up", "cores": "4", "kernel": "Linux"}, "2020-01-01 00:00 UTC")
 
