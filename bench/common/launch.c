@@ -2,9 +2,11 @@
 /* launch REPORT [KEY=VALUE...] PROGRAM ARGS: runs PROGRAM with these variables in its environment and writes one line to
    REPORT: STATUS SECONDS CPU_SECONDS PEAK_KIB FAULTS, the last three of PROGRAM and all children that it waited for. A process
    of its own, because a child's peak begins with that of the process it was forked from, and Python is large. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,13 +30,18 @@ static int report(const char* path, int status, double took, const struct rusage
   return fclose(file) == 0 ? 0 : cannot_measure;
 }
 
+/* A program that outlives who measured it, because that one was stopped or no longer waits, disturbs all later measurements. */
+static void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+
 int main(int argc, char** argv) {
   int first = 2;
   while (first < argc && strchr(argv[first], '=') != NULL) ++first;
   if (first >= argc) return cannot_measure;
+  end_with_parent();
   const double begin = now();
   const pid_t child = fork();
   if (child == 0) {
+    end_with_parent();
     for (int i = 2; i < first; ++i) putenv(argv[i]);
     execvp(argv[first], argv + first);
     _exit(cannot_run);
