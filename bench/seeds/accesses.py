@@ -14,7 +14,9 @@ REGISTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{n}" f
 Registers = Mapping[str, int]
 MASK = 2**64 - 1
 
-PREFIXES = {"lock", "rep", "repz", "repnz", "data16", "bnd", "notrack", "rex.W", "addr32", "xacquire", "xrelease", "cs", "ds", "es", "ss"}
+PREFIXES = {
+    "lock", "rep", "repz", "repnz", "data16", "bnd", "notrack", "rex.W", "addr32", "xacquire", "xrelease", "cs", "ds", "es", "ss",
+}
 # The last operand is where AT&T syntax puts the destination; for these it is only read,
 READS = re.compile(r"^(cmp(?!xchg)|test|bt[bwlq]?$|v?u?comis|v?ptest|div|idiv|mul|imul|push|call|jmp|fld|ldmxcsr|vldmxcsr|verr|verw)")
 # for these it is written without being read,
@@ -68,7 +70,8 @@ def disassembled(code: Mapping[int, bytes]) -> dict[int, Instruction]:
         file = Path(directory) / "code"
         file.write_bytes(b"".join(c[:15].ljust(slot, b"\x90") for c in code.values()))
         text = subprocess.run(
-            ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--insn-width=16", str(file)], check=True, capture_output=True, text=True,
+            ["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", "--insn-width=16", str(file)],
+            check=True, capture_output=True, text=True,
         ).stdout
     at: dict[int, Instruction] = {}
     for row in text.splitlines():

@@ -7,8 +7,8 @@
 //
 // The child allocates and frees blocks of SIZE until its caches are warm, then goes through regions bounded by int3:
 //   pairs      `pairs` times malloc and free of one block
-//   allocate   NODES times malloc, each of which is followed by a store to the block, as a transaction would that builds a
-//   structure release    free of these NODES blocks, in another order
+//   allocate   NODES times malloc, each followed by a store to the block, as in a transaction that builds a structure
+//   release    free of these NODES blocks, in another order
 // REPORT: lines of text.
 //   rseq ADDRESS, stack FROM TO        where these lie
 //   region NAME                        what follows belongs to it
@@ -17,8 +17,10 @@
 //   code ADDRESS BYTES                 an instruction seen for the first time, and what follows it: 15 bytes
 //   step ADDRESS REGISTERS...          in the order of `registers` below
 // Numbers are hexadecimal. Instructions of this program itself are left out.
-// Restartable sequences would never end, for the kernel restarts them whenever the thread has been stopped; so the parent
-// clears the word that announces a sequence after each instruction, which is as good as a thread that is left alone.
+//
+// Restartable sequences would never end, for the kernel restarts them, and writes the thread's rseq area anew, whenever the
+// thread has been stopped. So before the regions the thread is unregistered, and its area is left as it was. The kernel does
+// not touch it any more, which is right for a thread that is neither preempted nor moved to another cpu.
 #if defined(__x86_64__)
 #include <array>
 #include <cerrno>
@@ -32,6 +34,7 @@
 #include <set>
 #include <string>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +42,7 @@
 namespace {
 
 // What the child says with int3, in RDI; an address goes into RSI.
-enum class Mark : unsigned long { pairs, allocate, release, block, done, end };
+enum class Mark : unsigned long { pairs, allocate, release, block, done, end, unregister };
 constexpr const char* region_names[] = {"pairs", "allocate", "release"};
 
 constexpr int pairs = 24;
@@ -49,6 +52,13 @@ constexpr std::size_t most_nodes = 4096;
 
 inline void say(Mark mark, const volatile void* address = nullptr) {
   __asm__ volatile("int3" : : "D"(mark), "S"(address) : "memory");
+}
+
+// The parent fills in the arguments of rseq at the first stop, and puts the area back at the second.
+void unregister() {
+  long number = SYS_getpid;  // where there is no area
+  auto first = static_cast<unsigned long>(Mark::unregister);
+  __asm__ volatile("int3\n\tsyscall\n\tint3" : "+a"(number), "+D"(first) : : "rcx", "rdx", "rsi", "r10", "r11", "memory");
 }
 
 void use(void* block) { *static_cast<volatile char*>(block) = 1; }
@@ -68,6 +78,7 @@ void warm_up(std::size_t size, void** blocks, std::size_t nodes) {
 int child(std::size_t size, std::size_t nodes) {
   static void* blocks[most_nodes];
   warm_up(size, blocks, nodes);
+  unregister();
   say(Mark::pairs);
   for (int i = 0; i < pairs; ++i) {
     void* const block = std::malloc(size);
@@ -120,9 +131,13 @@ class Tracer {
       pending_ = WSTOPSIG(status);
       if (pending_ != SIGTRAP) continue;
       pending_ = 0;
-      look_around();
       read_registers();
-      if (hear()) region();
+      if (static_cast<Mark>(registers_.rdi) == Mark::unregister) {
+        look_around();
+        release_area();
+      } else if (hear()) {
+        region();
+      }
     }
   }
 
@@ -142,7 +157,7 @@ class Tracer {
       if (ptrace(PTRACE_SINGLESTEP, pid_, nullptr, nullptr) != 0 || waitpid(pid_, &status, 0) != pid_)
         fail("the child is gone");
       if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP) fail("the child ended within a region");
-      hide_sequence();
+      if (++steps_ > most_steps) fail("no end of it after so many steps");
     }
   }
 
@@ -179,17 +194,35 @@ class Tracer {
     std::fprintf(out_, "\n");
   }
 
-  // The kernel looks at the word when it resumes the thread; what the program stored there has been seen as a store.
-  void hide_sequence() {
-    constexpr std::size_t offset_of_cs = 8;
-    if (rseq_ != 0 && peek(rseq_ + offset_of_cs) != 0 && ptrace(PTRACE_POKEDATA, pid_, rseq_ + offset_of_cs, nullptr) != 0)
-      fail("the word of sequences can not be cleared");
+  // The child is at its system call; it stops again behind that.
+  void release_area() {
+    constexpr std::size_t words = 4;  // both ids of the cpu, the sequence, flags and node, mm_cid
+    if (rseq_.rseq_abi_pointer == 0) return go_on();
+    std::array<std::uint64_t, words> area;
+    for (std::size_t i = 0; i < words; ++i) area[i] = peek(rseq_.rseq_abi_pointer + 8 * i);
+    area[1] = 0;
+    registers_.rax = SYS_rseq;
+    registers_.rdi = rseq_.rseq_abi_pointer;
+    registers_.rsi = rseq_.rseq_abi_size;
+    registers_.rdx = 1;  // unregister
+    registers_.r10 = rseq_.signature;
+    if (ptrace(PTRACE_SETREGS, pid_, nullptr, &registers_) != 0) fail("its registers can not be set");
+    go_on();
+    read_registers();
+    if (registers_.rax != 0) fail("its rseq area can not be unregistered");
+    for (std::size_t i = 0; i < words; ++i)
+      if (ptrace(PTRACE_POKEDATA, pid_, rseq_.rseq_abi_pointer + 8 * i, area[i]) != 0)
+        fail("its rseq area can not be put back");
+  }
+
+  void go_on() {
+    int status = 0;
+    if (ptrace(PTRACE_CONT, pid_, nullptr, nullptr) != 0 || waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status))
+      fail("the child is gone");
   }
 
   void look_around() {
-    if (program_.to != 0) return;
-    __ptrace_rseq_configuration rseq{};
-    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, pid_, sizeof rseq, &rseq) > 0) rseq_ = rseq.rseq_abi_pointer;
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, pid_, sizeof rseq_, &rseq_) <= 0) rseq_ = {};
     const std::string directory = "/proc/" + std::to_string(pid_);
     char self[4096] = {};
     if (readlink((directory + "/exe").c_str(), self, sizeof self - 1) <= 0) fail("its name can not be read");
@@ -204,7 +237,7 @@ class Tracer {
     }
     std::fclose(maps);
     if (program_.to == 0) fail("its code was not found");
-    std::fprintf(out_, "rseq %" PRIxPTR "\nstack %" PRIxPTR " %" PRIxPTR "\n", rseq_, stack.from, stack.to);
+    std::fprintf(out_, "rseq %llx\nstack %" PRIxPTR " %" PRIxPTR "\n", rseq_.rseq_abi_pointer, stack.from, stack.to);
   }
 
   void read_registers() {
@@ -217,16 +250,19 @@ class Tracer {
     return errno == 0 ? static_cast<std::uint64_t>(word) : 0;
   }
 
+  static constexpr long most_steps = 5'000'000;
   pid_t pid_;
+  long steps_ = 0;
   std::FILE* out_;
   int pending_ = 0;  // a signal to hand on
   user_regs_struct registers_{};
   Range program_;
-  std::uintptr_t rseq_ = 0;
+  __ptrace_rseq_configuration rseq_{};
   std::set<std::uintptr_t> seen_;
 };
 
-// One cpu, the last one it may use: a sequence must find the same slot at its end as at its beginning.
+// One cpu, the last one it may use: a sequence must find the same slot at its end as at its beginning. The parent stays there,
+// too: to wake up the other one on the same cpu takes a tenth of the time.
 void stay_on_one_cpu() {
   cpu_set_t may;
   if (sched_getaffinity(0, sizeof may, &may) != 0) return;
@@ -241,10 +277,10 @@ void stay_on_one_cpu() {
 int parent(int argc, char** argv) {
   std::FILE* const out = std::fopen(argv[1], "w");
   if (out == nullptr) fail(argv[1]);
+  stay_on_one_cpu();
   const pid_t pid = fork();
   if (pid < 0) fail("fork");
   if (pid == 0) {
-    stay_on_one_cpu();
     for (int i = 2; i < argc - 2; ++i) putenv(argv[i]);
     ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
     execl("/proc/self/exe", argv[0], "--child", argv[argc - 2], argv[argc - 1], nullptr);

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,8 +13,9 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), *(str(Path(__file__).resol
 import allocators
 import index_footprint
 import index_transactions
+import raw
 import ring
-from interleave import Rounds, Subject, interleaved, median, preloaded, ratio, save_raw
+from interleave import Rounds, Subject, interleaved, median, preloaded, ratio
 from page import Page
 from report import ROOT, plain_numbers
 
@@ -31,16 +31,11 @@ def subjects(options: argparse.Namespace) -> list[Subject]:
     return [found[0], *ours, *peers]
 
 
-def measured_ring(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int, ...]) -> Rounds:
-    raw = options.out / "index-ring.json"
-    if getattr(options, "stored", False):
-        stored: Rounds = json.loads(raw.read_text())
-        return stored
+def _measured(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int, ...]) -> Rounds:
     program = options.build / "bench" / "seeds" / "bench_ring"
     one_cpu = {max(os.sched_getaffinity(0))}
-    results = interleaved(chosen, options.rounds, lambda s: ring.measure(s, program, sizes, one_cpu))
-    save_raw(options.out, "index-ring", results)
-    return results
+    return raw.measured(options, "index-ring", lambda: interleaved(
+        chosen, min(3, options.rounds), lambda s: ring.measure(s, program, sizes, one_cpu)))
 
 
 def _table(results: Rounds, names: list[str], page: Page) -> None:
@@ -76,21 +71,23 @@ def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page)
 
 
 def run_ring(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
-    sizes = ARTICLE if options.smoke else ring.SIZES
-    results = measured_ring(options, chosen, sizes)
-    names = [s.name for s in chosen]
+    sizes = ARTICLE if options.smoke else index_transactions.SIZES
+    results = _measured(options, chosen, sizes)
+    names = raw.names(results)
     glibc, default = names[0], names[1]
     page.head("Cache sets: a ring of 250 nodes")
-    page.say("Each node is allocated by malloc, the ring goes through them at random; a step writes a word of the node and goes on. By hand: the "
-             "same ring, laid out an odd number of lines apart; it is measured in the same process. Each size has a process of its own.")
+    page.say("Each node is allocated by malloc, the ring goes through them at random; a step writes a word of the node and goes on. "
+             "By hand: the same ring, laid out an odd number of lines apart; it is measured in the same process. Each size has a "
+             "process of its own.")
     _table(results, names, page)
     _plot(results, names, sizes, page)
     slow = [ratio(results, glibc, "ns/1010", glibc, f"ns/{other}") for other in (950, 1080)]
-    page.finding(min(s.median for s in slow) > 1.5, f"glibc is slow at 1,010 bytes and fast at 950 and 1,080 (article: 8.1 over 2.1 ns, 3.86): "
+    page.finding(min(s.median for s in slow) > 1.5,
+                 "glibc is slow at 1,010 bytes and fast at 950 and 1,080 (article: 8.1 over 2.1 ns, 3.86): "
                  f"{slow[0]} of the time at 950, {slow[1]} of that at 1,080.")
     over = max((ratio(results, default, f"ns/{s}", default, f"by_hand_ns/{s}") for s in ARTICLE), key=lambda s: s.median)
-    page.finding(over.median < 1.15, f"an index-aware allocator avoids the inflection (article): {default} takes at most {over} of the ring laid out "
-                 "by hand at these three sizes.")
+    page.finding(over.median < 1.15, f"an index-aware allocator avoids the inflection (article): {default} takes at most {over} of "
+                 "the ring laid out by hand at these three sizes.")
     crowded = [n for n in names if not n.startswith("terrace") and ratio(results, n, "ns/950", n, "by_hand_ns/950").median > 1.5]
     if crowded:
         page.say(f"At 950 bytes, a size that is harmless with glibc's headers, {', '.join(crowded)} "

@@ -35,13 +35,13 @@ def _one(options: argparse.Namespace, subject: Subject, size: int, nodes: int, s
 
 def measure(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int, ...], nodes: int) -> dict[str, Row]:
     """By NAME/SIZE. Counted once: a count does not drift."""
-    raw = options.out / "index-footprint.json"
-    if getattr(options, "stored", False):
-        stored: dict[str, Row] = json.loads(raw.read_text())
+    kept = options.out / "seeds-index-footprint.json"
+    if options.stored:
+        stored: dict[str, Row] = json.loads(kept.read_text())
         return stored
     with tempfile.TemporaryDirectory() as directory:
         rows = {f"{s.name}/{size}": _one(options, s, size, nodes, Path(directory)) for s in chosen for size in sizes}
-    raw.write_text(json.dumps(rows, indent=1) + "\n")
+    kept.write_text(json.dumps(rows, indent=1) + "\n")
     return rows
 
 
@@ -60,8 +60,9 @@ def _table(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], page:
 
 
 def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Page) -> None:
-    page.say(f"Simulated: how many of {nodes} calls one transaction can hold, malloc with a store to the block, and free; LRU / tree-PLRU, and what "
-             "ends it. Every load and store of the calls counts, the cache is empty at the beginning, the allocator's caches are not.")
+    page.say(f"Simulated: how many of {nodes} calls one transaction can hold, malloc with a store to the block, and free; LRU / "
+             "tree-PLRU, and what ends it. Every load and store of the calls counts, the cache is empty at the beginning, the "
+             "allocator's caches are not.")
     table = []
     for name in names:
         cells: list[object] = [name]
@@ -71,8 +72,8 @@ def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes
                 if "failed" in row:
                     cells.append("-")
                     continue
-                reason = row[f"{region}.lru.reason"]
-                cells.append(f"{row[f'{region}.lru']:g} / {row[f'{region}.tree_plru']:g}" + ("" if reason == "none" else f", {reason}"))
+                lru, tree, reason = (row[f"{region}.{k}"] for k in ("lru", "tree_plru", "lru.reason"))
+                cells.append(f"{lru:g} / {tree:g}" + ("" if reason == "none" else f", {reason}"))
         table.append(cells)
     page.table(["allocator", *(f"{size}: {what}" for size in sizes for what in ("malloc", "free"))], table)
 
@@ -82,7 +83,8 @@ def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes:
         height = 0.8 / len(sizes)
         for n, size in enumerate(sizes):
             values = [float(rows[f"{name}/{size}"].get(key, 0)) for name in names]
-            axis.barh([y + (n - (len(sizes) - 1) / 2) * height for y in range(len(names))], values, height=height, label=f"{size:,} bytes")
+            places = [y + (n - (len(sizes) - 1) / 2) * height for y in range(len(names))]
+            axis.barh(places, values, height=height, label=f"{size:,} bytes")
         axis.set_yticks(range(len(names)), names, fontsize=8)
         axis.invert_yaxis()
         axis.set(xlabel=label)
@@ -103,24 +105,25 @@ def run(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
     nodes = 40 if options.smoke else NODES
     rows = measure(options, chosen, sizes, nodes)
     page.head("malloc and free within a transaction")
-    names = [s.name for s in chosen if any("failed" not in rows[f"{s.name}/{size}"] for size in sizes)]
+    present = dict.fromkeys(key.rpartition("/")[0] for key in rows)
+    names = [name for name in present if any("failed" not in rows[f"{name}/{size}"] for size in sizes)]
     for name, row in rows.items():
         if "failed" in row:
             page.say(f"{name} bytes: not recorded: {row['failed']}")
     if not names:
         return
-    page.say("Counted: a warm process is stepped through instruction by instruction, and each one's loads and stores are told from its operands and the "
-             "registers. Lines of 64 bytes; written ones are those of the stack, of the block itself, and the allocator's own, of which one may be the line "
-             "with the thread's restartable sequence. Allocators whose sequences are announced only (by one store) are recorded as if they had not been "
-             "stopped. Those that keep their own data in the thread's rseq area see it overwritten at each stop, so they take a slower way here than "
-             "otherwise.")
+    page.say("Counted: a warm process is stepped through instruction by instruction, and each one's loads and stores are told from "
+             "its operands and the registers. Lines of 64 bytes; written ones are those of the stack, of the block itself, and the "
+             "allocator's own, of which one may be the line with the thread's restartable sequence. The kernel would restart such a "
+             "sequence at each stop, so the thread is unregistered before: what is recorded is a thread that is left alone.")
     _table(rows, names, sizes, page)
     _calls(rows, names, sizes, nodes, page)
     _plot(rows, names, sizes, nodes, page)
     default = names[1]
     most = max(float(rows[f"{default}/{size}"]["own"]) for size in sizes)
     calls = sum(float(rows[f"{default}/{size}"]["calls"]) for size in sizes)
-    page.finding(most <= 4 and calls == 0, "malloc and free should be callable from within transactions with low odds of abort (article): a pair "
+    page.finding(most <= 4 and calls == 0,
+                 "malloc and free should be callable from within transactions with low odds of abort (article): a pair "
                  f"of {default} writes {most:g} lines of its own at most; pairs that make a system call: {calls:g}.")
     held = {size: float(rows[f"{default}/{size}"]["allocate.lru"]) for size in sizes}
     page.finding(min(held.values()) >= nodes, f"a structure of {nodes} nodes can be built in a transaction: {default} gets to "

@@ -30,12 +30,13 @@ class Operands(unittest.TestCase):
         self.assertEqual([kind for kind, *_ in found("divq   (%rdi)")], ["r"])
 
     def test_read_modify_write_is_both(self) -> None:
-        for text in ("incq   (%rax)", "add    %rcx,(%rax)", "lock cmpxchg %rdx,(%rax)", "xchg   (%rax),%rdx", "lock xadd %eax,(%rax)", "shlq   (%rax)"):
+        for text in ("incq   (%rax)", "add    %rcx,(%rax)", "lock cmpxchg %rdx,(%rax)", "xchg   (%rax),%rdx", "lock xadd %eax,(%rax)",
+                     "shlq   (%rax)"):
             self.assertEqual([kind for kind, *_ in found(text)], ["r", "w"], text)
 
     def test_no_access(self) -> None:
-        for text in ("lea    0x10(%rax),%rdx", "nopw   0x0(%rax,%rax,1)", "prefetcht0 (%rax)", "mov    %rax,%rdx", "jne    402b <f+0x2>",
-                     "shl    $0x8,%rax", "endbr64"):
+        for text in ("lea    0x10(%rax),%rdx", "nopw   0x0(%rax,%rax,1)", "prefetcht0 (%rax)", "mov    %rax,%rdx",
+                     "jne    402b <f+0x2>", "shl    $0x8,%rax", "endbr64"):
             self.assertEqual(found(text), [], text)
 
     def test_stack(self) -> None:
