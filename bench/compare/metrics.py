@@ -44,7 +44,8 @@ WORK_METRICS = (TIME, CPU, PEAK, SETTLED, FAULTS)
 
 
 def _latency(call: str, digits: str, title: str) -> Metric:
-    return Metric(f"{call}_p{digits}", f"{call} {title}", "ns", 1, f"{title} % of the calls of {call} took at most this long", LATENCY)
+    told = f"{title} % of the calls of {call} took at most this long"
+    return Metric(f"{call}_p{digits}", f"{call} {title} %", "ns", 1, told, LATENCY)
 
 
 PERCENTILES = (("50", "50"), ("99", "99"), ("999", "99.9"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 
 from catalogue import GROUPS
@@ -130,7 +131,7 @@ def _hover(data: Comparison, metric: Metric, workload: str, allocator: str, rati
     if ratio and value:
         return f"{head}<br>{metric.title} {metric.text(value.middle)}<br>ratio {ratio}<br>{ratio.count} rounds"
     reasons = [f.reason for f in data.failures if (f.workload, f.allocator) == (workload, allocator)]
-    return f"{head}<br>{'failed: ' + reasons[0] if reasons else 'not measured'}"
+    return f"{head}<br>{'failed: ' + html.escape(reasons[0]) if reasons else 'not measured'}"
 
 
 def ratios(data: Comparison, look: Look) -> Plot:
@@ -141,20 +142,7 @@ def ratios(data: Comparison, look: Look) -> Plot:
             rows = [w for w in data.sections.get(group, []) if data.best(metric, w) is not None]
             traces = [t for a in data.allocators if rows and (t := _row_of_ratios(data, look, metric, rows, a))]
             if traces:
-                ends = [v for t in traces for v in t["x"]]
-                choices.append(
-                    Choice(
-                        f"{group}: {metric.title}",
-                        traces,
-                        layout(
-                            150 + 26 * len(rows),
-                            xaxis=axis(f"{metric.title} relative to {data.reference}", **ticks(min(ends), max(ends))),
-                            yaxis=axis("", type="category", autorange="reversed", dtick=1),
-                            margin={"l": 170, "r": 20, "t": 20, "b": 50},
-                            legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-                        ),
-                    )
-                )
+                choices.append(Choice(f"{group}: {metric.title}", traces, _shape_of_ratios(data, metric, rows)))
     return Plot(
         "ratios",
         "Ratios with their intervals",
@@ -166,19 +154,37 @@ def ratios(data: Comparison, look: Look) -> Plot:
     )
 
 
+def _shape_of_ratios(data: Comparison, metric: Metric, rows: list[str]) -> Json:
+    found = [e for w in rows for a in data.allocators if (e := data.ratio(metric, w, a))]
+    return layout(
+        150 + (20 + 5 * len(data.allocators)) * len(rows),
+        xaxis=axis(f"{metric.title} relative to {data.reference}", **ticks(min(e.low for e in found), max(e.high for e in found))),
+        yaxis=axis("", tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], showgrid=False),
+        shapes=[
+            {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": r + 0.5, "y1": r + 0.5, "line": {"color": "#ccc", "width": 1}}
+            for r in range(len(rows) - 1)
+        ],
+        margin={"l": 170, "r": 20, "t": 20, "b": 50},
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+    )
+
+
 def _row_of_ratios(data: Comparison, look: Look, metric: Metric, rows: list[str], allocator: str) -> Json | None:
-    found = [(w, e) for w in rows if (e := data.ratio(metric, w, allocator))]
+    """An allocator has its own height within a row, so that no interval hides another."""
+    found = [(r, e) for r, w in enumerate(rows) if (e := data.ratio(metric, w, allocator))]
     if not found:
         return None
+    count = len(data.allocators)
+    offset = 0.8 * ((data.allocators.index(allocator) + 0.5) / count - 0.5)
     present = [e for _, e in found]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": allocator,
-        "y": [w for w, _ in found],
+        "y": [r + offset for r, _ in found],
         "x": [e.middle for e in present],
         "error_x": errors(present) | {"color": look.colour(allocator)},
         "marker": look.marker(allocator),
-        "customdata": [str(e) for e in present],
-        "hovertemplate": f"<b>%{{y}}</b>, {allocator}<br>%{{customdata}}<extra></extra>",
+        "customdata": [f"<b>{rows[r]}</b>, {allocator}<br>{e}" for r, e in found],
+        "hovertemplate": "%{customdata}<extra></extra>",
     }

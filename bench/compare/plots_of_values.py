@@ -22,7 +22,7 @@ def bars(data: Comparison, look: Look) -> Plot:
 def _bars_of(data: Comparison, look: Look, workload: str) -> tuple[list[Json], Json]:
     scales = {"s": (1e3, "ms"), "bytes": (2**-20, "MiB"), "": (1, "number")}
     metrics = [m for m in (TIME, CPU, PEAK, SETTLED, FAULTS) if data.best(m, workload)]
-    shape = layout(340, showlegend=False, margin={"l": 60, "r": 10, "t": 40, "b": 90}, bargap=0.25)
+    shape = layout(360, showlegend=False, margin={"l": 60, "r": 10, "t": 60, "b": 90}, bargap=0.25)
     traces: list[Json] = []
     width = 1 / max(1, len(metrics))
     shape["annotations"] = []
@@ -41,7 +41,7 @@ def _bars_of(data: Comparison, look: Look, workload: str) -> tuple[list[Json], J
                 "name": metric.title,
                 "marker": {
                     "color": [look.colour(a) for a, _ in found],
-                    "pattern": {"shape": [look.hatch(a) for a, _ in found], "fgcolor": "#fff", "size": 7, "solidity": 0.2},
+                    "pattern": {"shape": [look.hatch(a) for a, _ in found], "fgcolor": "#fff", "size": 7, "solidity": 0.6},
                 },
                 "hovertemplate": f"%{{x}}: %{{y:.4g}} {unit}<extra>{metric.title}</extra>",
             }
@@ -81,7 +81,7 @@ def latency(data: Comparison, look: Look) -> Plot:
 
 def _latency_of(data: Comparison, look: Look, workloads: list[str]) -> tuple[list[Json], Json]:
     traces: list[Json] = []
-    shape = layout(430, margin={"l": 70, "r": 20, "t": 40, "b": 60})
+    shape = layout(430, margin={"l": 70, "r": 20, "t": 50, "b": 60})
     shape["annotations"] = []
     heights: list[float] = []
     for i, call in enumerate(CALLS):

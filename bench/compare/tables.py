@@ -73,7 +73,7 @@ def overview(data: Comparison) -> Table:
     columns = [
         *((f"time, {s}", TIME, s) for s in ("all", *GROUPS)),
         *((m.title, m, "all") for m in (CPU, PEAK, SETTLED, FAULTS)),
-        *((f"{m.title} of calls", m, "all") for m in LATENCY_METRICS if m.key.endswith("999")),
+        *((m.title, m, "all") for m in LATENCY_METRICS if m.key.endswith("999")),
     ]
     titles, rows = _means(data, columns, to_best=False)
     failed = [sum(f.allocator == a for f in data.failures) for a in [*data.allocators, AGAIN]]
@@ -121,11 +121,11 @@ def sections(data: Comparison) -> Table:
 
 
 def latencies(data: Comparison) -> Table:
-    titles, rows = _means(data, [(f"{m.title} of calls", m, "all") for m in LATENCY_METRICS], to_best=False)
+    titles, rows = _means(data, [(m.title, m, "all") for m in LATENCY_METRICS], to_best=False)
     return Table(
         "latencies",
         f"Latency of single calls, relative to {data.reference}",
-        "malloc 99 % of calls: the time within which 99 % of the calls of malloc return. The geometric mean over those workloads "
+        "malloc 99 %: the time within which 99 % of the calls of malloc return. The geometric mean over those workloads "
         "that can time each call.",
         ["allocator", *titles],
         rows if titles else [],
