@@ -58,9 +58,10 @@ class SharedPlace {
   std::atomic<std::uint32_t> turn_{0};
 };
 
-/// How far a thread has come: it has done everything before this sequence number.
+/// How far a thread has come: it has done everything before this sequence number. At first that of its first call.
 struct alignas(128) Progress {
   std::atomic<std::uint64_t> sequence{0};
+  std::uint64_t first = 0;
 };
 
 /// Keeps the threads within `window` of each other.
@@ -68,6 +69,7 @@ class Pace {
  public:
   static constexpr std::uint64_t ended = UINT64_MAX;
 
+  /// In the order of their first calls.
   Pace(Progress* all, std::size_t count) : all_(all), count_(count) {}
 
   /// This thread has done everything before `sequence`.
@@ -76,38 +78,55 @@ class Pace {
     mine.sequence.store(sequence, std::memory_order_seq_cst);  // before the load of wanted_: (1), with (2)
     const std::uint64_t wanted = wanted_.load(std::memory_order_seq_cst);
     // Whoever is the last to pass what a sleeper waits for wakes all; they look again, and sleep again if need be.
-    if (before < wanted && sequence >= wanted) {
-      wanted_.store(ended, std::memory_order_seq_cst);
-      bell_.fetch_add(1, std::memory_order_seq_cst);
-      futex_wake_all(bell_);
-    }
+    if (before < wanted && sequence >= wanted) wake_all();
   }
 
   void await(std::uint64_t sequence) {
     if (sequence < window) return;
     const std::uint64_t least = sequence - window;
-    for (int i = 0; i < spins && !passed(least); ++i) relax();
-    while (!passed(least)) {
+    if (passed_soon(least)) return;
+    for (;;) {
       const std::uint32_t rung = bell_.load(std::memory_order_seq_cst);
       std::uint64_t wanted = wanted_.load(std::memory_order_seq_cst);
       while (least < wanted && !wanted_.compare_exchange_weak(wanted, least)) {
       }
       // (2) wanted_ is written before the threads' progress is read: either we see it, or its thread sees what we want.
-      if (!look(least)) futex_wait(bell_, rung);
+      if (look(least)) break;
+      futex_wait(bell_, rung);
     }
+    // What we wanted may stand there still. Nobody will pass it any more, and it would hide what others want.
+    if (wanted_.load(std::memory_order_seq_cst) <= least) wake_all();
   }
 
   void reset() {
     low_.store(0, std::memory_order_relaxed);
+    ended_.store(0, std::memory_order_relaxed);
     wanted_.store(ended, std::memory_order_relaxed);
   }
 
  private:
-  bool passed(std::uint64_t least) { return low_.load(std::memory_order_relaxed) >= least || look(least); }
+  static constexpr int looks = 8;
+
+  void wake_all() {
+    wanted_.store(ended, std::memory_order_seq_cst);
+    bell_.fetch_add(1, std::memory_order_seq_cst);  // after wanted_: who has wanted something in between does not sleep
+    futex_wake_all(bell_);
+  }
+
+  bool passed_soon(std::uint64_t least) {
+    for (int i = 0; i < looks; ++i) {
+      if (low_.load(std::memory_order_relaxed) >= least || look(least)) return true;
+      for (int k = 0; k < spins / looks; ++k) relax();
+    }
+    return false;
+  }
 
   bool look(std::uint64_t least) {
+    std::size_t i = ended_.load(std::memory_order_relaxed);
+    while (i < count_ && all_[i].sequence.load(std::memory_order_seq_cst) == ended) ++i;
+    ended_.store(i, std::memory_order_relaxed);
     std::uint64_t low = ended;
-    for (std::size_t i = 0; i < count_; ++i) {
+    for (; i < count_ && all_[i].first < low; ++i) {
       const std::uint64_t sequence = all_[i].sequence.load(std::memory_order_seq_cst);
       if (sequence < low) low = sequence;
     }
@@ -118,8 +137,9 @@ class Pace {
 
   Progress* all_;
   std::size_t count_;
-  alignas(128) std::atomic<std::uint64_t> low_{0};  // nobody is behind that
-  alignas(128) std::atomic<std::uint64_t> wanted_{ended};
+  alignas(128) std::atomic<std::uint64_t> low_{0};         // nobody is behind that
+  std::atomic<std::size_t> ended_{0};                      // all threads before this one have ended
+  alignas(128) std::atomic<std::uint64_t> wanted_{ended};  // the least that a sleeper waits for
   std::atomic<std::uint32_t> bell_{0};
 };
 

@@ -45,7 +45,8 @@ class Replay {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       members_[i].replay = this;
       members_[i].player.set(stage_, progress_[i], plan_.steps(i), plan_.thread(i).steps);
-      progress_[i].sequence.store(plan_.thread(i).first_sequence, std::memory_order_relaxed);
+      progress_[i].first = plan_.thread(i).first_sequence;
+      progress_[i].sequence.store(progress_[i].first, std::memory_order_relaxed);
     }
     for (SharedPlace& place : shared_places_) place.reset();
     pace_.reset();

@@ -38,6 +38,32 @@ void threads() {
   for (const pthread_t thread : all) pthread_join(thread, nullptr);
 }
 
+// Keeps one block for whoever waits for its end. Small ones: there are many.
+void* live_shortly(void*) {
+  void* all[50];
+  for (void*& block : all) block = malloc(100);
+  for (void*& block : all) block = realloc(block, 200);
+  for (std::size_t i = 1; i < 50; ++i) free(all[i]);
+  return all[0];
+}
+
+template <int count>
+void live_together() {
+  static pthread_t some[count];
+  for (pthread_t& thread : some) pthread_create(&thread, nullptr, live_shortly, nullptr);
+  for (const pthread_t thread : some) {
+    void* block = nullptr;
+    pthread_join(thread, &block);
+    free(block);
+  }
+}
+
+// Many threads: first a few at a time, then all at once.
+void short_lives() {
+  for (int wave = 0; wave < 60; ++wave) live_together<20>();
+  live_together<500>();
+}
+
 void kinds() {
   free(malloc(100'003));
   free(calloc(3, 100'019));
@@ -111,6 +137,8 @@ int main(int argc, char** argv) {
   const char* const what = argc > 1 ? argv[1] : "";
   if (is(what, "threads")) {
     threads();
+  } else if (is(what, "short")) {
+    short_lives();
   } else if (is(what, "kinds")) {
     kinds();
   } else if (is(what, "fork")) {

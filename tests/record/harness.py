@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 KNOWN = 70_000  # the program's own sizes are above, those of libc and of the C++ runtime below (but for a pool of 72,704 bytes)
 POOL = 72_704
@@ -58,10 +59,11 @@ class Tools:
     def read(self, what: str, trace: Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run([str(self.reader), what, str(trace)], capture_output=True, text=True, check=False)
 
-    def summary(self, trace: Path) -> dict[str, int]:
+    def summary(self, trace: Path) -> dict[str, Any]:
         done = self.read("summary", trace)
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        told: dict[str, Any] = json.loads(done.stdout)
+        return told
 
     def list(self, trace: Path) -> list[Call]:
         """All calls; what must hold of every trace is checked."""

@@ -52,6 +52,16 @@ def replays_every_call(tools: Tools, scratch: Path) -> None:
             assert sorted(call.plain for call in again if call.kind != "free" or call.size > 0) == expected
 
 
+def many_short_threads(tools: Tools, scratch: Path) -> None:
+    """They wait for each other in all sorts of ways: a replay that loses a waking-up never ends."""
+    _, traces = tools.record(scratch, "short")
+    told = tools.summary(traces[0])
+    assert len(told["threads"]) == 1701
+    assert told["from_other_threads"] >= 1700
+    for preload in (None, tools.library):
+        assert said(replay(tools, traces[0], "times=3", preload=preload))["threads"] == 1701
+
+
 def cut_trace_replays_to_its_end(tools: Tools, scratch: Path) -> None:
     status, traces = tools.record(scratch, "die")
     assert status == -signal.SIGKILL
@@ -79,4 +89,7 @@ def replay_notices_a_broken_allocator(tools: Tools, scratch: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main((replays_every_call, cut_trace_replays_to_its_end, replay_of_damaged_files, replay_notices_a_broken_allocator)))
+    sys.exit(main((
+        replays_every_call, many_short_threads, cut_trace_replays_to_its_end, replay_of_damaged_files,
+        replay_notices_a_broken_allocator,
+    )))

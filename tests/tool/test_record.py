@@ -9,9 +9,15 @@ from terrace.errors import TerraceError
 
 SUMMARY = {
     **dict.fromkeys(("incomplete", "aligned", "realloc", "missed"), 0),
-    **{"command": "fake", "calls": 7, "malloc": 3, "calloc": 1, "free": 3},
-    **{"from_other_threads": 1, "unknown": 2, "peak_bytes": 4096, "peak_blocks": 4},
-    **{"end_bytes": 16, "end_blocks": 1, "threads": [6, 1]},
+    **dict.fromkeys(("calloc", "from_other_threads", "end_blocks"), 1),
+    **dict.fromkeys(("malloc", "free"), 3),
+    "command": "fake",
+    "calls": 7,
+    "unknown": 2,
+    "peak_bytes": 4096,
+    "peak_blocks": 4,
+    "end_bytes": 16,
+    "threads": [6, 1],
     "sizes": [
         {"up_to": 16, "count": 3, "bytes": 40},
         {"up_to": 4096, "count": 1, "bytes": 4000},
