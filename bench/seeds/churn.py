@@ -50,19 +50,20 @@ def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> 
         page.say("md5 sums in node: not run, there is no node.")
         return
     results = measured(options, "md5", lambda: _all(options, str(node), present))
-    page.say(f"md5 sums in node, one thread that computes: microseconds per sum and over glibc. Article: {ARTICLE['libc']} s with libc, "
-             f"{ARTICLE['libumem, 64 MB per thread']} s with a cache of 64 MB per thread, {ARTICLE['libumem, 64 MB per thread'] / ARTICLE['libc']:.2f} "
-             "(the default of 1 MB had been too small for it). Terrace's counterpart of that setting is TERRACE_BUDGET.")
-    rows = [[name, f"{median(results, name, 'ns_per_hash') / 1000:.3f}", ratio(results, name, "ns_per_hash", "glibc")] for name in names(results)]
-    rows.append(["glibc again", f"{median(results, AGAIN, 'ns_per_hash') / 1000:.3f}", ratio(results, AGAIN, "ns_per_hash", "glibc")])
+    page.say(f"md5 sums in node, one thread that computes: microseconds per sum and over glibc. Article: {ARTICLE['libc']} s with "
+             f"libc, {ARTICLE['libumem, 64 MB per thread']} s with a cache of 64 MB per thread, "
+             f"{ARTICLE['libumem, 64 MB per thread'] / ARTICLE['libc']:.2f} (the default of 1 MB had been too small for it). "
+             "Terrace's counterpart of that setting is TERRACE_BUDGET.")
+    rows = [[title, f"{median(results, name, 'ns_per_hash') / 1000:.3f}", ratio(results, name, "ns_per_hash", "glibc")]
+            for title, name in [*((name, name) for name in names(results)), ("glibc again", AGAIN)]]
     page.table(["md5 in node", "microseconds", "over glibc"], rows)
     if "terrace" not in names(results):
         return
     ours, larger = (ratio(results, name, "ns_per_hash", "glibc") for name in ("terrace", BUDGET))
-    page.finding(ours.median < 0.9, f"a faster malloc is felt in a garbage-collected language (article: 0.71 of libc's time): terrace takes {ours} of "
-                 f"glibc's, with a budget of 64 MB {larger}.",
+    page.finding(ours.median < 0.9, "a faster malloc is felt in a garbage-collected language (article: 0.71 of libc's time): "
+                 f"terrace takes {ours} of glibc's, with a budget of 64 MB {larger}.",
                  "glibc has a cache per thread and no contended lock by now, so what the article gained is gained already")
     first = {name: results[name][0] for name in ("terrace", BUDGET)}
-    page.say(f"Each sum allocates {first['terrace']['allocations']:.1f} blocks, and the collector of node frees those of many thousand sums at a "
-             f"time, more than a core holds: {first['terrace']['slabs']:.1f} per sum go all the way to the slabs and back, "
-             f"{first[BUDGET]['slabs']:.1f} with the larger budget.")
+    page.say(f"Each sum allocates {first['terrace']['allocations']:.1f} blocks, and the collector of node frees those of many "
+             f"thousand sums at a time, more than a core holds: {first['terrace']['slabs']:.1f} per sum go all the way to the "
+             f"slabs and back, {first[BUDGET]['slabs']:.1f} with the larger budget.")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The article's own benchmark: JMH on HotSpot with the parallel collector, with and without TLABs. Needs java, javac and mvn, and Maven
-Central for JMH at the first time."""
+"""The article's own benchmark: JMH on HotSpot with the parallel collector, with and without TLABs.
+
+Needs java, javac and mvn, and, at the first time, what Maven downloads: JMH.
+"""
 
 from __future__ import annotations
 
@@ -87,8 +89,8 @@ def _measure(kind: str, threads: int) -> Values:
         command = ["java", "-cp", f"{BUILT}/classes:{BUILT}/dependency/*", "org.openjdk.jmh.Main", "-f", "1", "-wi", "2", "-w", "1s",
                    "-i", "3", "-r", "1s", "-t", str(threads), "-prof", "gc", "-jvmArgsAppend", f"{HEAP} {KINDS[kind]}",
                    "-rf", "json", "-rff", str(path)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                              timeout=SECONDS)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False, timeout=SECONDS)
         if done.returncode != 0 or not path.exists():
             raise NotRun(f"JMH failed: {(done.stdout.strip().splitlines() or ['no output'])[-1][:300]}")
         records = json.loads(path.read_text())
@@ -98,7 +100,7 @@ def _measure(kind: str, threads: int) -> Values:
 
 
 def name(kind: str, threads: int) -> str:
-    return f"{kind}/{threads}"
+    return f"{threads}/{kind}"
 
 
 def measure(options: argparse.Namespace, counts: Sequence[int]) -> Rounds:

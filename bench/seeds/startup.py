@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,7 +21,8 @@ PROGRAMS: dict[str, tuple[int, list[str]]] = {  # how often per round
     "sh": (40, ["sh", "-c", ":"]),
     "perl": (30, ["perl", "-e", "1"]),
     "sqlite3": (30, ["sqlite3", ":memory:", "select 1"]),
-    "python3": (10, ["python3", "-S", "-c", "pass"]),
+    # Not the first python3 of the path, which may be a script that looks for one.
+    "python3": (10, [str(Path(sys.executable).resolve()), "-S", "-c", "pass"]),
 }
 
 
@@ -57,8 +59,8 @@ def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> 
     results = measured(options, "startup", lambda: interleaved(
         subjects, options.rounds, lambda s: _measure(folder / "bench_startup", chosen, s)))
     shown = [key.partition("/")[2] for key in results["glibc"][0] if key.startswith("cpu_us/")]
-    page.say(f"Start and end of a program, microseconds of cpu time, medians; for the empty program also as seen from outside, and page faults. "
-             f"glibc and {NOTHING}, preloaded, as they are; the others: what they add to {NOTHING}.")
+    page.say("Start and end of a program, microseconds of cpu time, medians; for the empty program also as seen from outside, "
+             f"and page faults. glibc and {NOTHING}, preloaded, as they are; the others: what they add to {NOTHING}.")
     columns = [("wall_us/empty", "empty, seen"), ("faults/empty", "empty, faults"), *((f"cpu_us/{n}", n) for n in shown)]
     page.table(["start-up", *(title for _, title in columns)],
                [[name, *(_cell(results, name, key) for key, _ in columns)] for name in names(results)])
@@ -76,7 +78,8 @@ def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> 
     page.panels("seeds-startup", 1, 1, draw)
     if "terrace" in names(results):
         wall, cpu = (spread(added(results, "terrace", f"{key}/empty")) for key in ("wall_us", "cpu_us"))
-        page.finding(cpu.median <= 2 * ARTICLE_US, f"the start of a process bears it (article: umem_init took some {ARTICLE_US} microseconds more, wall "
-                     f"and cpu): terrace adds {cpu.median:.0f} microseconds of cpu time ({cpu.low:.0f} to {cpu.high:.0f}) to an empty program beyond what any object "
-                     f"takes, {wall.median:.0f} ({wall.low:.0f} to {wall.high:.0f}) as seen from outside.",
+        page.finding(cpu.median <= 2 * ARTICLE_US, f"the start of a process bears it (article: umem_init took some {ARTICLE_US} "
+                     f"microseconds more, wall and cpu): terrace adds {cpu.median:.0f} microseconds of cpu time ({cpu.low:.0f} to "
+                     f"{cpu.high:.0f}) to an empty program beyond what any object takes, {wall.median:.0f} ({wall.low:.0f} to "
+                     f"{wall.high:.0f}) as seen from outside.",
                      "everything is set up by the first allocation")

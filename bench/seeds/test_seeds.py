@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -15,10 +16,12 @@ from unittest import mock
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "peers")]
 
+import contention
 import jvm
 import raw
 import startup
 from interleave import AGAIN, Rounds
+from page import Page
 
 STARTER = os.environ.get("TERRACE_BENCH_STARTUP", "")
 
@@ -28,7 +31,8 @@ def record(size: int, rate: float, **more: float) -> dict[str, object]:
     return {
         "benchmark": f"terrace.bench.Allocation.bytes{size}", "measurementIterations": 3, "measurementTime": "500 ms",
         "primaryMetric": {"score": rate, "scoreError": "NaN"},
-        "secondaryMetrics": {"gc.alloc.rate.norm": {"score": size + 0.001}} | {k.replace("_", "."): {"score": v} for k, v in more.items()},
+        "secondaryMetrics": {"gc.alloc.rate.norm": {"score": size + 0.001}}
+        | {k.replace("_", "."): {"score": v} for k, v in more.items()},
     }
 
 
@@ -67,7 +71,8 @@ class Maven(unittest.TestCase):
         self.assertEqual(self.build_with(None), "there is no mvn")
 
     def test_its_first_error_is_told(self) -> None:
-        self.assertEqual(self.build_with("echo '[WARNING] old'; echo '[ERROR] '; echo '[ERROR] no network'; echo '[ERROR] help'; exit 1"),
+        self.assertEqual(self.build_with("echo '[WARNING] old'; echo '[ERROR] '; echo '[ERROR] no network'; echo '[ERROR] help'; "
+                                         "exit 1"),
                          "mvn failed: no network")
 
     def test_a_silent_failure_is_one(self) -> None:
@@ -101,6 +106,34 @@ class Raw(unittest.TestCase):
 
     def test_what_is_added_is_taken_within_the_round(self) -> None:
         self.assertEqual(startup.added(self.RESULTS, "other", "a", "glibc"), [2.0])
+
+
+class Report(unittest.TestCase):
+    def test_stored_numbers_of_all_parts_make_a_page(self) -> None:
+        native = {"1/16": {"cas": 3.0, "buffer": 10.0}, "4/16": {"cas": 1.0, "buffer": 31.0}}
+        jmh = {f"{t}/{kind}": {"rate": 8.0 * t if kind == "TLAB" else 4.0 / t} for t in (1, 4) for kind in jvm.KINDS}
+        with tempfile.TemporaryDirectory() as directory:
+            options = argparse.Namespace(out=Path(directory), stored=True, smoke=True)
+            sizes = [str(s) for s in contention.SIZES]
+            self.keep(options.out, "contention", {
+                f"{t}/{s}": dict.fromkeys((*contention.WAYS, "cas_retries"), 1.0) | native[f"{t}/16"] for t in (1, 4) for s in sizes})
+            others = ("bytes", "collecting")
+            self.keep(options.out, "jvm", {
+                name: {f"rate/{s}": values["rate"] for s in sizes} | {f"{key}/{s}": 0.5 for s in sizes for key in others}
+                for name, values in jmh.items()})
+            page = Page(options, "page", "A test")
+            with mock.patch.object(page, "_console"), mock.patch.object(page, "panels"):
+                contention.run(options, page)
+                page.close()
+            text = (options.out / "page.md").read_text()
+        self.assertIn("one thread alone pays for the atomic instruction (article: 0.37 of the rate with a buffer, at 16 bytes): 0.30",
+                      text)
+        self.assertIn("shared pointer is slower than with one (article: 0.12 of its rate, at 16 bytes): 0.25", text)
+        self.assertIn("agrees: JVM: buffers gain from threads (article: 1.78): 4.00", text)
+        self.assertIn("| 4 threads, 144 bytes | 56.9 | 11.7 | 0.21 | 32.0 | 1.0 | 0.03", text)
+
+    def keep(self, out: Path, name: str, values: dict[str, dict[str, float]]) -> None:
+        (out / f"seeds-{name}.json").write_text(json.dumps({key: [row] for key, row in values.items()} | {AGAIN: []}))
 
 
 @unittest.skipUnless(STARTER, "no program to try")
