@@ -148,13 +148,13 @@ def accesses(instruction: Instruction, at: int, registers: Registers) -> list[Ac
     reads, writes = [], []
     for n, operand in enumerate(operands):
         memory = MEMORY.match(operand.lstrip("*"))
-        if operand.startswith(("%", "$")) and not operand.startswith(("%fs:", "%gs:")) or memory is None:
+        if (operand.startswith(("%", "$")) and not operand.startswith(("%fs:", "%gs:"))) or memory is None:
             continue
         if name.startswith(("call", "jmp", "j")) and not operand.startswith("*"):
             continue  # a target, not an operand in memory
         last = n == len(operands) - 1
         access = Access(_address(memory, registers, at + instruction.length), _bytes(instruction), True)
-        written = (last and not (READS.match(name) and len(operands) < 3 and not (name.startswith("imul") and len(operands) > 1))
+        written = ((last and not (READS.match(name) and len(operands) < 3 and not (name.startswith("imul") and len(operands) > 1)))
                    or name.startswith(("xchg", "xadd", "cmpxchg")))
         if not written or not STORES.match(name):
             reads.append(Access(access.address, access.bytes, False))

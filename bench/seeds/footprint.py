@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accesses import Access, Instruction, accesses, aborts, disassembled, registers_of
+from accesses import Access, Instruction, aborts, accesses, disassembled, registers_of
 from interleave import Subject
 
 LINE = 64

@@ -5,10 +5,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), *(str(Path(__file__).resolve().parent.parent / d) for d in ("common", "peers"))]
 
 import allocators
 import index_footprint

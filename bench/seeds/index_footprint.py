@@ -90,12 +90,12 @@ def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes:
         axis.set(xlabel=label)
         if limit is not None:
             axis.axvline(limit, color="k", ls="--", lw=1)
-        axis.legend(fontsize=8)
 
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
-        bars(axes[0], "own", "the allocator's lines written by malloc and free", None)
-        bars(axes[1], "allocate.lru", "malloc and a store: calls a transaction holds (LRU, simulated)", nodes)
-        bars(axes[2], "release.lru", "free: calls a transaction holds (LRU, simulated)", nodes)
+        bars(axes[0], "own", "allocator's lines that a pair writes", None)
+        bars(axes[1], "allocate.lru", "calls of malloc, with a store (LRU, simulated)", nodes)
+        bars(axes[2], "release.lru", "calls of free (LRU, simulated)", nodes)
+        axes[0].legend(fontsize=8)
 
     page.panels("index-footprint", 1, 3, draw)
 

@@ -95,9 +95,9 @@ def _map(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) 
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
         for axis, (policy, text) in zip(axes, POLICIES.items(), strict=True):
             part = [[100 * median(results, name, f"{policy}/{s}") for s in sizes] for name in names]
-            shown = axis.imshow(part, aspect="auto", cmap="Reds", vmin=0, vmax=100, interpolation="nearest")
+            shown = axis.imshow(part, aspect="auto", cmap="Reds", vmin=0, vmax=100, interpolation="nearest", zorder=3)
             axis.set_yticks(range(len(names)), names, fontsize=8)
-            ticks = range(0, len(sizes), max(1, len(sizes) // 8))
+            ticks = range(0, len(sizes), max(1, len(sizes) // 5))
             axis.set_xticks(ticks, [f"{sizes[t]:,}" for t in ticks])
             axis.set(title=f"aborts, per cent, {text} (simulated)", xlabel="size of a node, bytes")
             axis.figure.colorbar(shown, ax=axis)
