@@ -16,7 +16,8 @@ constinit Heap heap;
 
 namespace {
 
-constexpr std::uint64_t budget_per_slot = 96 * kib;
+constexpr std::uint64_t budget_per_slot = 384 * kib;
+constexpr std::uint64_t rush_per_slot = 1 * mib;
 constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
@@ -68,7 +69,11 @@ bool Heap::open_core() noexcept {
 void Heap::update_limits() noexcept {
   const std::uint64_t by_slots = budget_floor + budget_per_slot * core_.slot_count();
   const std::uint64_t by_rule = max_of(by_slots, spans_.taken_bytes() / budget_share);
-  budget_.set_limit(options_.budget != 0 ? options_.budget : by_rule);
+  if (options_.budget == 0) {
+    budget_.set_limit(by_rule, rush_per_slot * core_.slot_count());
+  } else {
+    budget_.set_limit(options_.budget, 0);
+  }
 }
 
 void Heap::enable_fast_path() noexcept {
@@ -142,7 +147,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
 void Heap::free(void* p) noexcept {
   if (p == nullptr) return;
   if (!ready() || !spans_.window().contains(p)) report_invalid_pointer("free", p);
-  const HomeClass h{spans_.window().class_byte(spans_.window().index_of(p))};
+  const HomeClass h = home_class_of(p);
   if (index(h) != 0) {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
     free_small(p, h);
@@ -156,7 +161,7 @@ void Heap::free(void* p) noexcept {
 std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
   if (p == nullptr) return 0;
   if (!ready() || !spans_.window().contains(p)) report_invalid_pointer(function, p);
-  const HomeClass h{spans_.window().class_byte(spans_.window().index_of(p))};
+  const HomeClass h = home_class_of(p);
   if (index(h) != 0) {
     if (slabs_.block_start(p) != p) report_invalid_pointer(function, p);
     return class_size(class_of(h));
@@ -165,16 +170,24 @@ std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
   return large_.usable_size(p);
 }
 
+// A block that can stay where it is, is looked at as closely as free() does: whether a block starts there is seen when it goes.
+bool Heap::stays(void* p, std::size_t size) const noexcept {
+  if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return false;  // [H1]
+  const HomeClass h = home_class_of(p);
+  if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return false;
+  const std::size_t have = class_size(class_of(h));
+  if (size > have || (size <= have / 2 && have > cache_line)) return false;
+  if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
+  return true;
+}
+
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
+  if (stays(p, size)) return p;
   const std::size_t have = usable_size(p, "realloc");
-  const bool was_large = have > SizeRule::largest || large_.is_block(p);
-  if (was_large && size > SizeRule::largest) {
+  if (index(home_class_of(p)) == 0 && size > SizeRule::largest) {
     if (large_.resize(p, size)) return p;
     if (void* const moved = large_.move(p, size)) return moved;
-  } else if (!was_large && size <= have && (size > have / 2 || have <= cache_line)) {
-    if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
-    return p;
   }
   void* const fresh = size <= SizeRule::largest ? heap::allocate(size) : allocate(size);
   if (fresh == nullptr) return nullptr;

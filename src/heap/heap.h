@@ -103,7 +103,12 @@ class Heap {
   void reclaim_depots() noexcept;
   bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
   unsigned processor() const noexcept;
-  HomeClass home_of_chain(ChainWord w) const noexcept;
+  level::Origin origin() noexcept;
+  HomeClass home_of_chain(ChainWord w) const noexcept { return home_class_of(chain::first(w)); }
+  /// Requires a pointer into the window. Class 0: not in a slab.
+  HomeClass home_class_of(const void* p) const noexcept {
+    return HomeClass{spans_.window().class_byte(spans_.window().index_of(p))};
+  }
   static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
 
   // maintenance.cpp: decay, draining, trim
@@ -117,6 +122,7 @@ class Heap {
   static void drain_thread_slot(level::Slot& slot) noexcept;
 
   bool with_random_line() noexcept;
+  bool stays(void* p, std::size_t size) const noexcept;
 
   std::atomic<bool> ready_{false};
   os::Mutex open_mutex_;
@@ -137,6 +143,7 @@ class Heap {
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
   bool locked_for_fork_ = false;  // written before fork, by the thread that holds all locks or is the only one
+  SharedCounter refusals_;  // of the budget
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };

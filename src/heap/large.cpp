@@ -11,8 +11,9 @@ using span::Record;
 using span::State;
 
 constexpr std::size_t largest_request = std::size_t{span::max_granules} * granule_size - 2 * granule_size;
-constexpr std::size_t lines_step = 37;                 // odd: visits all 64 sets
-constexpr std::size_t worth_moving_pages = 128 * kib;  // below, copying costs less than changing page tables
+constexpr std::size_t lines_step = 37;  // odd: visits all 64 sets
+constexpr std::size_t worth_moving_pages =
+    1 * mib;  // below, copying costs less than changing page tables and faulting the old ones in again
 
 }  // namespace
 

@@ -27,11 +27,13 @@ std::uint64_t Heap::tick() noexcept {
   std::uint64_t last = last_tick_.load(std::memory_order_relaxed);  // relaxed: only the clock is compared
   if (now - last < options_.decay_ms / 2 + 1) return now;
   if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return now;
-  if (last == 0) return now;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
+  if (last == 0)
+    return now;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
   if (!maintenance_.try_lock()) return now;
   update_limits();
   drain_idle_slots(false);
   drain_depots(false);
+  budget_.fade();
   slabs_.fade();
   spans_.decay(now);
   maintenance_.unlock();

@@ -8,6 +8,7 @@
 // class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
 #include "base/report.h"
 #include "heap/heap.h"
+#include "os/clock.h"
 #include "os/rseq_area.h"
 
 namespace terrace::heap {
@@ -26,6 +27,7 @@ constexpr std::uint64_t calls_between_looks = 8;   // of spills of one class: ho
 // How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
+constexpr std::uint64_t refusals_between_depots = 16;  // they are looked at: a walk over memory that is cold
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -68,6 +70,7 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (want <= have) return have;
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
+    if (budget_.refused()) budget_.look_for_rush(os::coarse_milliseconds());
     update_limits();
     reclaim(slot, h, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
     if (have == 0 && size <= bulky) {
@@ -98,7 +101,7 @@ void Heap::shrink_cap(Slot& slot, HomeClass h) noexcept {
 // class itself holds one level up. Other slots look after themselves, or are drained when they are idle.
 void Heap::reclaim(Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept {
   reclaim_caps(slot, bytes, steps);
-  if (budget_.has(bytes) || !maintenance_.try_lock()) return;
+  if (budget_.has(bytes) || refusals_.add() % refusals_between_depots != 0 || !maintenance_.try_lock()) return;
   reclaim_depots();
   give_up_oldest(depots_.stack(processor(), index(h)), h);
   maintenance_.unlock();
@@ -149,9 +152,15 @@ bool Heap::give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept {
   return true;
 }
 
+// Whose caches have the blocks that the caller moves. Past the core level it is nobody's.
+level::Origin Heap::origin() noexcept {
+  const Slot* const slot = core_.current();
+  return slot == nullptr ? level::Origin{0xff} : static_cast<level::Origin>(core_.home_of(*slot));
+}
+
 ChainWord Heap::fetch_chain(HomeClass h) noexcept {
   bool foreign = false;
-  const ChainWord w = depots_.take(processor(), index(h), foreign);
+  const ChainWord w = depots_.take(processor(), index(h), origin(), foreign);
   if (w == chain::empty) return w;
   TransferCounters& t = transfers_[index(class_of(h))];
   const unsigned n = chain::count(w);
@@ -167,7 +176,7 @@ void Heap::store_chain(HomeClass h, ChainWord w) noexcept {
   const unsigned n = chain::count(w);
   const std::uint64_t bytes = std::uint64_t{n} * class_size(c);
   if (budget_.reserve(bytes)) {
-    if (depots_.put(processor(), index(h), w)) {
+    if (depots_.put(processor(), index(h), origin(), w)) {
       transfers_[index(c)].depot_in.add(n);
       transfers_[index(c)].depot_spills.add();
       return;
@@ -205,11 +214,6 @@ void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
   void* const block = hand_out_first(w, rest);
   if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_from_core(rest);
   return block;
-}
-
-HomeClass Heap::home_of_chain(ChainWord w) const noexcept {
-  const span::Window& window = spans_.window();
-  return HomeClass{window.class_byte(window.index_of(chain::first(w)))};
 }
 
 // The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots share

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // One byte budget for everything that the core, thread and processor levels may hold.
+//
+// The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond,
+// works on more than the levels can hold, and each of its blocks goes to the slabs and back ("rush"): then the limit rises by
+// an eighth at a time, and fades when the rush is over. Threads that use a little memory and sleep are no rush, however many
+// they are.
 #pragma once
+
+#include "base/bits.h"
 
 #include <atomic>
 #include <cstdint>
@@ -9,8 +16,14 @@ namespace terrace::level {
 
 class Budget {
  public:
-  void set_limit(std::uint64_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
-  std::uint64_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  /// In a rush, at most `in_rush` bytes are added.
+  void set_limit(std::uint64_t bytes, std::uint64_t in_rush = 0) noexcept {
+    limit_.store(bytes, std::memory_order_relaxed);
+    most_extra_.store(in_rush, std::memory_order_relaxed);
+  }
+  std::uint64_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed) + extra_.load(std::memory_order_relaxed);
+  }
   std::uint64_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
 
   bool has(std::uint64_t bytes) const noexcept { return granted() + bytes <= limit(); }
@@ -22,6 +35,24 @@ class Budget {
     } while (!granted_.compare_exchange_weak(have, have + bytes, std::memory_order_relaxed));
     return true;
   }
+  /// To be called at each refusal. True: now and then, whoever gets it tells the time to look_for_rush().
+  bool refused() noexcept {
+    return refusals_.fetch_add(1, std::memory_order_relaxed) % refusals_between_looks == refusals_between_looks - 1;
+  }
+  void look_for_rush(std::uint64_t now_ms) noexcept {
+    if (now_ms - last_look_.exchange(now_ms, std::memory_order_relaxed) > rush_ms) return;
+    const std::uint64_t more = extra_.load(std::memory_order_relaxed) + limit_.load(std::memory_order_relaxed) / 8;
+    extra_.store(min_of(more, most_extra_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  }
+  /// At each tick of maintenance.
+  void fade() noexcept {
+    const std::uint64_t extra = extra_.load(std::memory_order_relaxed);
+    extra_.store(extra - extra / 4 - min_of<std::uint64_t>(extra % 4, 1), std::memory_order_relaxed);
+  }
+
+  static constexpr std::uint64_t refusals_between_looks = 2048;
+  static constexpr std::uint64_t rush_ms = 5;  // a coarse clock's step is up to 4
+
   /// For the least that a class needs to work at all: granted beyond the limit.
   void reserve_anyway(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }
   void release(std::uint64_t bytes) noexcept { granted_.fetch_sub(bytes, std::memory_order_relaxed); }
@@ -29,6 +60,7 @@ class Budget {
  private:
   std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::uint64_t> granted_{0};
+  std::atomic<std::uint64_t> extra_{0}, most_extra_{0}, refusals_{0}, last_look_{0};
 };
 
 }  // namespace terrace::level

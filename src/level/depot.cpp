@@ -6,8 +6,16 @@ namespace terrace::level {
 ChainWord ChainStack::pop_oldest() noexcept {
   const os::LockGuard guard(mutex_);
   if (count_ == 0) return chain::empty;
-  const ChainWord taken = chains_[0];
-  for (unsigned i = 1; i < count_; ++i) chains_[i - 1] = chains_[i];
+  return remove(0);
+}
+
+// The others stay in order of age. The mutex is held.
+ChainWord ChainStack::remove(unsigned at) noexcept {
+  const ChainWord taken = chains_[at];
+  for (unsigned i = at + 1; i < count_; ++i) {
+    chains_[i - 1] = chains_[i];
+    origins_[i - 1] = origins_[i];
+  }
   __atomic_store_n(&count_, count_ - 1, __ATOMIC_RELAXED);
   return taken;
 }
@@ -20,10 +28,10 @@ std::size_t ChainStack::blocks() noexcept {
   return sum;
 }
 
-ChainWord Depots::take(unsigned own, std::size_t key, bool& foreign) noexcept {
+ChainWord Depots::take(unsigned own, std::size_t key, Origin from, bool& foreign) noexcept {
   foreign = false;
   for (unsigned i = 0, p = own; i < processors_; ++i) {
-    const ChainWord taken = stack(p, key).pop();
+    const ChainWord taken = stack(p, key).pop(from);
     if (taken != chain::empty) {
       foreign = i != 0;
       return taken;

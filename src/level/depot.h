@@ -8,33 +8,40 @@
 #include "os/mutex.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace terrace::level {
 
 inline constexpr std::size_t depot_keys = 256;
-inline constexpr unsigned chains_per_key = 24;
+inline constexpr unsigned chains_per_key = 60;
+
+/// The slot that a chain comes from, as far as eight bits can tell. Its blocks are in that core's caches.
+using Origin = std::uint8_t;
 
 /// The chains of one key (a class, with its home) on one processor. A line of its own for the lock and the top of the stack.
 class alignas(64) ChainStack {
  public:
-  bool push(ChainWord chain) noexcept {
+  bool push(ChainWord chain, Origin from) noexcept {
     const os::LockGuard guard(mutex_);
     if (count_ == chains_per_key) return false;
     chains_[count_] = chain;
+    origins_[count_] = from;
     recent_ = true;
     __atomic_store_n(&count_, count_ + 1, __ATOMIC_RELAXED);
     return true;
   }
-  ChainWord pop() noexcept {
+  /// The newest that came from there; if there is none, the oldest, which its own slot would ask for last.
+  ChainWord pop(Origin from) noexcept {
     // relaxed: a chain that arrives in this moment may be missed; the caller then asks the next level.
     if (__atomic_load_n(&count_, __ATOMIC_RELAXED) == 0) return chain::empty;
     const os::LockGuard guard(mutex_);
     if (count_ == 0) return chain::empty;
-    const ChainWord taken = chains_[count_ - 1];
     recent_ = true;
-    __atomic_store_n(&count_, count_ - 1, __ATOMIC_RELAXED);
-    return taken;
+    for (unsigned i = count_; i-- > 0;) {
+      if (origins_[i] == from) return remove(i);
+    }
+    return remove(0);
   }
   /// Oldest first: what has not been wanted for the longest time.
   ChainWord pop_oldest() noexcept;
@@ -49,9 +56,12 @@ class alignas(64) ChainStack {
   os::Mutex& mutex() noexcept { return mutex_; }
 
  private:
+  ChainWord remove(unsigned at) noexcept;
+
   os::Mutex mutex_;  // rank: depot
   unsigned count_ = 0;
   bool recent_ = false;
+  Origin origins_[chains_per_key] = {};
   ChainWord chains_[chains_per_key] = {};
 };
 
@@ -70,9 +80,9 @@ class Depots {
   ChainStack& stack(unsigned processor, std::size_t key) noexcept { return storage_[processor].stacks[key]; }
 
   /// From the own processor first, then the others; `foreign` tells that it was another's.
-  ChainWord take(unsigned own, std::size_t key, bool& foreign) noexcept;
+  ChainWord take(unsigned own, std::size_t key, Origin from, bool& foreign) noexcept;
   /// Into the own processor's depot. False: it is full; the chain stays the caller's.
-  bool put(unsigned own, std::size_t key, ChainWord chain) noexcept { return stack(own, key).push(chain); }
+  bool put(unsigned own, std::size_t key, Origin from, ChainWord chain) noexcept { return stack(own, key).push(chain, from); }
 
  private:
   Depot* storage_ = nullptr;

@@ -54,7 +54,7 @@ class Spans {
   /// Dirty memory is purged at once beyond the largest of: this, an eighth of what is in use, what should have been kept
   /// lately, and twice the span that was given last (a program that takes and gives the same buffer in a loop should not fault
   /// it in even once).
-  static constexpr std::uint64_t dirty_floor = 512 * kib;
+  static constexpr std::uint64_t dirty_floor = 256 * kib;
   static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
   static constexpr Retention::Rule retention{.floor = dirty_floor, .share = 8, .ceiling = 256 * mib};
 
