@@ -16,7 +16,9 @@ constinit Heap heap;
 
 namespace {
 
-constexpr std::uint64_t budget_per_slot = 384 * kib;
+constexpr std::uint64_t budget_per_slot = 256 * kib;
+constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
+constexpr std::uint64_t depot_budget_floor = 128 * kib;
 constexpr std::uint64_t rush_per_slot = 1 * mib;
 constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;                         // of the memory in use
@@ -67,13 +69,14 @@ bool Heap::open_core() noexcept {
 }
 
 void Heap::update_limits() noexcept {
-  const std::uint64_t by_slots = budget_floor + budget_per_slot * core_.slot_count();
-  const std::uint64_t by_rule = max_of(by_slots, spans_.taken_bytes() / budget_share);
-  if (options_.budget == 0) {
-    budget_.set_limit(by_rule, rush_per_slot * core_.slot_count());
-  } else {
-    budget_.set_limit(options_.budget, 0);
+  const unsigned slots = core_.slot_count();
+  if (options_.budget != 0) {
+    budget_.set_limit(options_.budget - options_.budget / 4);
+    return depot_budget_.set_limit(options_.budget / 4);
   }
+  const std::uint64_t by_use = spans_.taken_bytes() / budget_share;
+  budget_.set_limit(max_of(budget_floor + budget_per_slot * slots, by_use), rush_per_slot * slots);
+  depot_budget_.set_limit(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), rush_per_slot * slots);
 }
 
 void Heap::enable_fast_path() noexcept {

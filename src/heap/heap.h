@@ -69,7 +69,7 @@ class Heap {
   const Slabs& slabs() const noexcept { return slabs_; }
   const Large& large() const noexcept { return large_; }
   const span::Spans& spans() const noexcept { return spans_; }
-  const level::Budget& budget() const noexcept { return budget_; }
+  std::uint64_t budget() const noexcept { return budget_.limit() + depot_budget_.limit(); }
   const TransferCounters& transfers(SizeClass c) const noexcept { return transfers_[index(c)]; }
 
  private:
@@ -97,9 +97,9 @@ class Heap {
   ChainWord steal_chain(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
-  void reclaim(level::Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept;
   void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
+  bool reserve_in_depots(HomeClass h, std::uint64_t bytes) noexcept;
   void reclaim_depots() noexcept;
   bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
   unsigned processor() const noexcept;
@@ -132,7 +132,7 @@ class Heap {
   Slabs slabs_;
   Large large_;
   level::Depots depots_;
-  level::Budget budget_;
+  level::Budget budget_, depot_budget_;  // what the slots' caps, and what the depots may hold
   ThreadSlots thread_slots_;
   Core core_;
   topology::Topology topology_;
@@ -143,7 +143,7 @@ class Heap {
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
   bool locked_for_fork_ = false;  // written before fork, by the thread that holds all locks or is the only one
-  SharedCounter refusals_;  // of the budget
+  SharedCounter depot_refusals_;
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };

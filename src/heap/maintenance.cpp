@@ -34,6 +34,7 @@ std::uint64_t Heap::tick() noexcept {
   drain_idle_slots(false);
   drain_depots(false);
   budget_.fade();
+  depot_budget_.fade();
   slabs_.fade();
   spans_.decay(now);
   maintenance_.unlock();

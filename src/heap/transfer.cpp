@@ -27,7 +27,7 @@ constexpr std::uint64_t calls_between_looks = 8;   // of spills of one class: ho
 // How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
-constexpr std::uint64_t refusals_between_depots = 16;  // they are looked at: a walk over memory that is cold
+constexpr std::uint64_t refusals_between_reclaims = 16;  // of the depots: a walk over memory that is cold
 constexpr std::size_t first_chain_bytes = 512;
 constexpr unsigned first_cap_at_most = 8;
 
@@ -72,7 +72,7 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (!budget_.reserve(cost)) {
     if (budget_.refused()) budget_.look_for_rush(os::coarse_milliseconds());
     update_limits();
-    reclaim(slot, h, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
+    reclaim_caps(slot, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
     if (have == 0 && size <= bulky) {
       budget_.reserve_anyway(cost);
     } else if (!budget_.reserve(cost)) {
@@ -97,18 +97,9 @@ void Heap::shrink_cap(Slot& slot, HomeClass h) noexcept {
     budget_.release(cost_of(have - less, class_size(class_of(h))));
 }
 
-// Somebody wants to grow and the budget is spent: what has not been used lately goes, here and in the depots, then what the
-// class itself holds one level up. Other slots look after themselves, or are drained when they are idle.
-void Heap::reclaim(Slot& slot, HomeClass h, std::uint64_t bytes, unsigned steps) noexcept {
-  reclaim_caps(slot, bytes, steps);
-  if (budget_.has(bytes) || refusals_.add() % refusals_between_depots != 0 || !maintenance_.try_lock()) return;
-  reclaim_depots();
-  give_up_oldest(depots_.stack(processor(), index(h)), h);
-  maintenance_.unlock();
-}
-
-// A clock hand over the slot's caps, until there are `bytes`: those that were not refilled or spilled since it came by last go
-// back to nothing, and what their words hold to the slabs.
+// Somebody wants to grow and the budget is spent: what has not been used lately goes. Other slots look after themselves, or are
+// drained when they are idle. A clock hand over the slot's caps, until there are `bytes`: those that were not refilled or
+// spilled since it came by last go back to nothing, and what their words hold to the slabs.
 void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcept {
   for (unsigned i = 0; i < steps && !budget_.has(bytes); ++i) {
     const HomeClass h{__atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED)};
@@ -129,7 +120,21 @@ void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
   }
 }
 
-// The same over the depots: a stack that nobody has wanted since is given up.
+// As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class itself
+// has held for longest.
+bool Heap::reserve_in_depots(HomeClass h, std::uint64_t bytes) noexcept {
+  if (depot_budget_.reserve(bytes)) return true;
+  if (depot_budget_.refused()) depot_budget_.look_for_rush(os::coarse_milliseconds());
+  if (depot_refusals_.add() % refusals_between_reclaims == 0 && maintenance_.try_lock()) {
+    update_limits();
+    reclaim_depots();
+    give_up_oldest(depots_.stack(processor(), index(h)), h);
+    maintenance_.unlock();
+  }
+  return depot_budget_.reserve(bytes);
+}
+
+// A clock hand over the depots: a stack that nobody has wanted since it came by is given up.
 void Heap::reclaim_depots() noexcept {
   const unsigned total = depots_.processors() * static_cast<unsigned>(level::depot_keys);
   for (unsigned i = 0; i < hand_steps_in_depots; ++i) {
@@ -147,7 +152,7 @@ bool Heap::give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept {
   if (w == chain::empty) return false;
   const SizeClass c = class_of(h);
   transfers_[index(c)].depot_out.add(chain::count(w));
-  budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
+  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
   slabs_.put_back(w);
   return true;
 }
@@ -164,7 +169,7 @@ ChainWord Heap::fetch_chain(HomeClass h) noexcept {
   if (w == chain::empty) return w;
   TransferCounters& t = transfers_[index(class_of(h))];
   const unsigned n = chain::count(w);
-  budget_.release(std::uint64_t{n} * class_size(class_of(h)));
+  depot_budget_.release(std::uint64_t{n} * class_size(class_of(h)));
   t.depot_out.add(n);
   t.depot_refills.add();
   if (foreign) t.foreign.add(n);
@@ -175,13 +180,13 @@ void Heap::store_chain(HomeClass h, ChainWord w) noexcept {
   const SizeClass c = class_of(h);
   const unsigned n = chain::count(w);
   const std::uint64_t bytes = std::uint64_t{n} * class_size(c);
-  if (budget_.reserve(bytes)) {
+  if (reserve_in_depots(h, bytes)) {
     if (depots_.put(processor(), index(h), origin(), w)) {
       transfers_[index(c)].depot_in.add(n);
       transfers_[index(c)].depot_spills.add();
       return;
     }
-    budget_.release(bytes);
+    depot_budget_.release(bytes);
   }
   slabs_.put_back(w);
 }

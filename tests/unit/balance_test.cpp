@@ -112,7 +112,7 @@ TEST(Balance, the_budget_bounds_what_the_levels_hold) {
   auto s = snapshot();
   const std::uint64_t in_levels = s->total[0].get(Column::held) + s->total[1].get(Column::held);
   // Caps that were taken back may still be filled, and each class keeps the least it needs to work.
-  EXPECT_LE(in_levels, 2 * heap::heap.budget().limit() + 4 * mib);
+  EXPECT_LE(in_levels, 2 * heap::heap.budget() + 4 * mib);
   terrace_malloc_trim(0);
 }
 
