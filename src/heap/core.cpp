@@ -61,10 +61,10 @@ Slot* Core::current_slow() noexcept {
 }
 
 void* Core::pop(Slot& chosen, HomeClass h) noexcept {
-  using level::popped_offset, level::slot_shift, level::words_offset;
+  using level::popped_offset, level::slot_size, level::words_offset;
   void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
-    const arch::Sequence r = arch::pop<slot_shift, words_offset, popped_offset>(area_, slots_bytes_, index(h), block);
+    const arch::Sequence r = arch::pop<words_offset, popped_offset>(area_, slots_bytes_, slot_size, index(h), block);
     if (r == arch::Sequence::corrupt) report_write_after_free("malloc", chain::first(take_word(chosen, h)));
     if (r != arch::Sequence::done) return nullptr;
   } else {

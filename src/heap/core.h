@@ -30,8 +30,12 @@ class Core {
   }
   /// The number that stands for a slot where blocks have a home.
   std::size_t home_of(const level::Slot& slot) const noexcept {
-    return rung_ == percpu::Rung::thread ? slot.owner & 0x7fffffff : static_cast<std::size_t>(&slot - slots_);
+    if (rung_ == percpu::Rung::thread) return slot.owner & 0x7fffffff;
+    const auto number = static_cast<std::size_t>(&slot - slots_);
+    return homes_are_slots() ? number : 1 + number % (max_homes - 1);
   }
+  /// Else there are more slots than homes, and slots share homes; none has home 0, whose words malloc pops from then.
+  bool homes_are_slots() const noexcept { return count_ <= max_homes || !percpu::has_sequences(rung_); }
 
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used on the rungs where it can not
   // change.

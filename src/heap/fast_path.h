@@ -16,8 +16,8 @@
 namespace terrace::heap {
 
 struct alignas(cache_line) FastPath {
-  std::size_t subline_limit = 0;    // sizes up to it are popped from the slot's own words for blocks below a cache line,
-  std::size_t size_limit = 0;       // sizes up to it from the words of their classes
+  std::size_t size_limit = 0;       // sizes up to it are popped from the slot's words,
+  std::size_t subline_limit = 0;    // sizes up to it from the words of the slot's own home
   std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
   std::byte* base = nullptr;        // the window's
   std::byte* slots = nullptr;       // slot 0; slots -1 and -2 exist and are always empty and full
@@ -33,21 +33,19 @@ TERRACE_INLINE void* handed_out(void* block) noexcept {
   return block;
 }
 
+// The number of the word is that of home 0; the word of another home lies one word lower for each slot further on, which is a
+// stride of one word less. No branch tells the two kinds of classes apart: programs mix their sizes as no predictor can learn.
 TERRACE_INLINE void* allocate(std::size_t size) noexcept {
-  using level::popped_offset, level::slot_shift, level::words_offset;
-  static_assert(subline_classes == 3 && class_size(SizeClass{3}) == 3 * SizeRule::quantum);
   const FastPath& f = fast_path;
   const std::size_t last = size - 1;  // of 0 bytes: out of all limits
-  void* block;
-  if (last < f.subline_limit) {
-    constexpr int first = first_subline_home;
-    if (arch::pop_own<slot_shift, words_offset, popped_offset, first>(f.area, f.slots, last / SizeRule::quantum, block) ==
-        arch::Sequence::done) [[likely]] {
-      return handed_out(block);
-    }
-  } else if (last < f.size_limit) [[likely]] {
-    const std::size_t c = class_lookup[last / SizeRule::quantum];
-    if (arch::pop<slot_shift, words_offset, popped_offset>(f.area, f.slots, c, block) == arch::Sequence::done) [[likely]] {
+  if (last < f.size_limit) [[likely]] {
+    std::size_t below = 0;
+    below -= last < f.subline_limit ? 1 : 0;
+    __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways
+    const std::size_t stride = level::slot_size + below * sizeof(ChainWord);
+    void* block;
+    if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, stride, home_lookup[last / SizeRule::quantum],
+                                                             block) == arch::Sequence::done) [[likely]] {
       return handed_out(block);
     }
   }

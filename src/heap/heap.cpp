@@ -59,7 +59,6 @@ bool Heap::open_core() noexcept {
   depots_.open(depots, processors);
   thread_slots_.open(drain_thread_slot);
   core_.open(l, slots + slots_before_first, count, thread_slots_);
-  homes_are_slots_ = count <= max_homes || !percpu::has_sequences(l.rung);
   if (percpu::has_sequences(l.rung)) {
     const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
     cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
@@ -87,7 +86,8 @@ void Heap::enable_fast_path() noexcept {
   // [H2] release, pairs with the control dependency of the fast paths: a thread that sees a limit has been through ready(), or
   // was started by one that has, so it sees the fields above.
   if (options_.placement != Placement::random) __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
-  if (homes_are_slots_) __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
+  if (core_.homes_are_slots())
+    __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
   __atomic_store_n(&fast_path.extent_16ths, spans_.window().extent() / 16, __ATOMIC_RELEASE);
 }
 

@@ -137,7 +137,6 @@ class Heap {
   Core core_;
   topology::Topology topology_;
   std::ptrdiff_t cpu_id_offset_ = 0;
-  bool homes_are_slots_ = true;  // else there are more slots than homes, and slots share them
   TransferCounters transfers_[max_size_classes];
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below

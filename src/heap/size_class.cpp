@@ -12,7 +12,7 @@ consteval bool homes_round_trip() {
     for (std::size_t home = 0; home < max_homes; ++home) {
       const SizeClass size_class{static_cast<std::uint8_t>(c)};
       const HomeClass h = home_class(size_class, home);
-      if (class_of(h) != size_class) return false;
+      if (class_of(h) != size_class || (home == 0 && home_of(h) != 0)) return false;
       if (is_subline(size_class) && home_of(h) != home) return false;
     }
   }

@@ -63,24 +63,6 @@ inline constexpr std::size_t class_count = 1 + class_sizes.plain + class_sizes.a
 static_assert(class_count <= max_size_classes);
 static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
 
-inline constexpr std::size_t lookup_size = SizeRule::largest / SizeRule::quantum;
-
-consteval std::array<std::uint8_t, lookup_size> make_lookup() {
-  std::array<std::uint8_t, lookup_size> table{};
-  std::size_t c = 1;
-  for (std::size_t i = 0; i < lookup_size; ++i) {
-    if (i * SizeRule::quantum >= class_sizes.bytes[c]) ++c;
-    table.at(i) = static_cast<std::uint8_t>(c);
-  }
-  return table;
-}
-/// By (size - 1) / quantum.
-inline constexpr std::array<std::uint8_t, lookup_size> class_lookup = make_lookup();
-
-/// Requires size <= SizeRule::largest.
-constexpr SizeClass class_for(std::size_t size) noexcept {
-  return SizeClass{class_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]};
-}
 constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
 constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
 
@@ -89,6 +71,58 @@ constexpr SizeClass aligned_class_for(std::size_t size, std::size_t align) noexc
   const std::size_t bytes = max_of(std::bit_ceil(max_of(size, align)), SizeRule::smallest_aligned);
   const auto nth = static_cast<std::size_t>(std::countr_zero(bytes) - std::countr_zero(SizeRule::smallest_aligned));
   return SizeClass{static_cast<std::uint8_t>(class_sizes.plain + 1 + nth)};
+}
+
+// ---- home classes
+
+enum class HomeClass : std::uint8_t {};
+constexpr std::size_t index(HomeClass h) noexcept { return static_cast<std::size_t>(h); }
+/// Requires i < home_class_count.
+constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_cast<std::uint8_t>(i)}; }
+
+inline constexpr std::size_t home_class_count = level::slot_words;
+inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
+inline constexpr std::size_t other_classes = max_size_classes - 1 - subline_classes;
+inline constexpr std::size_t max_homes = (home_class_count - 1 - other_classes) / subline_classes;
+// Numbers: those of class 1 for each home, then of class 2 and 3, then one for each other class. Homes count downwards, so that
+// word(home) of class c lies at slot(home) + (c * max_homes - home) words: one multiplication more exact than the slot's, and
+// no other path (see fast_path.h).
+inline constexpr std::size_t first_other_home = 1 + subline_classes * max_homes;
+static_assert(first_other_home + other_classes <= home_class_count);
+
+constexpr bool is_subline(SizeClass c) noexcept { return index(c) >= 1 && index(c) <= subline_classes; }
+
+/// `home` is any number that stands for the slot; slots share homes beyond max_homes.
+constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
+  if (is_subline(c)) return home_at(index(c) * max_homes - home % max_homes);
+  return home_at(index(c) == 0 ? 0 : index(c) - 1 - subline_classes + first_other_home);
+}
+constexpr SizeClass class_of(HomeClass h) noexcept {
+  const std::size_t i = index(h);
+  if (i >= first_other_home) return SizeClass{static_cast<std::uint8_t>(i - first_other_home + 1 + subline_classes)};
+  return SizeClass{static_cast<std::uint8_t>((i + max_homes - 1) / max_homes)};
+}
+constexpr std::size_t home_of(HomeClass h) noexcept {
+  return index(h) < first_other_home ? (max_homes - index(h) % max_homes) % max_homes : 0;
+}
+
+inline constexpr std::size_t lookup_size = SizeRule::largest / SizeRule::quantum;
+
+consteval std::array<std::uint8_t, lookup_size> make_lookup() {
+  std::array<std::uint8_t, lookup_size> table{};
+  std::size_t c = 1;
+  for (std::size_t i = 0; i < lookup_size; ++i) {
+    if (i * SizeRule::quantum >= class_sizes.bytes[c]) ++c;
+    table.at(i) = static_cast<std::uint8_t>(index(home_class(SizeClass{static_cast<std::uint8_t>(c)}, 0)));
+  }
+  return table;
+}
+/// By (size - 1) / quantum: the home class, for home 0.
+inline constexpr std::array<std::uint8_t, lookup_size> home_lookup = make_lookup();
+
+/// Requires size <= SizeRule::largest.
+constexpr SizeClass class_for(std::size_t size) noexcept {
+  return class_of(home_at(home_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]));
 }
 
 consteval bool sizes_round_trip() {
@@ -101,32 +135,5 @@ consteval bool sizes_round_trip() {
   return true;
 }
 static_assert(class_for(0) == SizeClass{1});
-
-// ---- home classes
-
-enum class HomeClass : std::uint8_t {};
-constexpr std::size_t index(HomeClass h) noexcept { return static_cast<std::size_t>(h); }
-/// Requires i < home_class_count.
-constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_cast<std::uint8_t>(i)}; }
-
-inline constexpr std::size_t home_class_count = level::slot_words;
-inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
-inline constexpr std::size_t first_subline_home = max_size_classes;
-inline constexpr std::size_t max_homes = (home_class_count - first_subline_home) / subline_classes;
-
-constexpr bool is_subline(SizeClass c) noexcept { return index(c) >= 1 && index(c) <= subline_classes; }
-
-/// `home` is any number that stands for the slot; slots share homes beyond max_homes.
-constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
-  if (!is_subline(c)) return HomeClass{static_cast<std::uint8_t>(index(c))};
-  return HomeClass{static_cast<std::uint8_t>(first_subline_home + home % max_homes * subline_classes + index(c) - 1)};
-}
-constexpr SizeClass class_of(HomeClass h) noexcept {
-  if (index(h) < first_subline_home) return SizeClass{static_cast<std::uint8_t>(index(h))};
-  return SizeClass{static_cast<std::uint8_t>((index(h) - first_subline_home) % subline_classes + 1)};
-}
-constexpr std::size_t home_of(HomeClass h) noexcept {
-  return index(h) < first_subline_home ? 0 : (index(h) - first_subline_home) / subline_classes;
-}
 
 }  // namespace terrace::heap

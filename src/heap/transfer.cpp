@@ -222,9 +222,9 @@ void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
 }
 
 // The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots share
-// homes, the fast path can not compute that one, and uses the word that has the number of the class.
+// homes, the fast path can not compute that one, and uses home 0's, which no slot has.
 HomeClass Heap::own_word(const Slot& slot, SizeClass c) const noexcept {
-  return homes_are_slots_ ? home_class(c, core_.home_of(slot)) : home_at(index(c));
+  return home_class(c, core_.homes_are_slots() ? core_.home_of(slot) : 0);
 }
 
 // From a depot, as far as the slot may hold it. A chain of bulky blocks that was gathered under a larger cap, elsewhere or

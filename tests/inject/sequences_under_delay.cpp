@@ -32,9 +32,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int slot_shift = 13;
 constexpr std::size_t slot_size = 1 << slot_shift;
 constexpr int free_offset = 512, caps_offset = 1024, popped_offset = 1536;
-// Words of which each of the first slots has three of its own; the second of the three is used.
-constexpr unsigned slots_with_own = 64;
-constexpr unsigned own_words = 3 * slots_with_own, own_class = 1;
+// Words of which each of the first slots has one of its own: that of slot 0 is the last, those of the others lie before it.
+constexpr unsigned own_words = 192, slots_with_own = own_words, own_of_slot_0 = own_words - 1;
+constexpr std::size_t own_stride = slot_size - sizeof(ChainWord);
 constexpr int own_offset = 2048, own_popped_offset = 4096, own_caps_offset = 6144;
 constexpr unsigned max_slots = 1024;
 constexpr std::size_t block_count = 400;
@@ -99,7 +99,7 @@ Sequence push_somewhere(Block* b) {
   const auto slot = static_cast<unsigned>(arch::load_slot(area.slot));
   const bool own = (b - blocks) % 2 == 0 && slot < slots_with_own;
   // The slot may be another one by now: that is what freeing a block of another home is.
-  return own ? arch::push<slot_shift, own_offset, own_caps_offset>(area, slots, 3 * slot + own_class, b)
+  return own ? arch::push<slot_shift, own_offset, own_caps_offset>(area, slots, own_of_slot_0 - slot, b)
              : arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b);
 }
 
@@ -138,8 +138,8 @@ void blocks_thread(unsigned seed) {
     if (dice < 3) {
       void* p = nullptr;
       const Sequence r = rng.next() % 2 == 0 && std::thread::hardware_concurrency() <= slots_with_own
-                             ? arch::pop_own<slot_shift, own_offset, own_popped_offset, 0>(area, slots, own_class, p)
-                             : arch::pop<slot_shift, 0, popped_offset>(area, slots, 0, p);
+                             ? arch::pop<own_offset, own_popped_offset>(area, slots, own_stride, own_of_slot_0, p)
+                             : arch::pop<0, popped_offset>(area, slots, slot_size, 0, p);
       if (r == Sequence::corrupt) fail("a chain is corrupt");
       if (r == Sequence::done) keep(hand, p);
     } else if (dice < 6 && !hand.empty()) {

@@ -40,11 +40,6 @@
 #define TERRACE_SEQ_COUNT_ABORT                              \
   "adrp x16, terrace_abort_counts\n\t"                       \
   "add x16, x16, :lo12:terrace_abort_counts\n\t" TERRACE_SEQ_ADD_ONE
-#define TERRACE_SEQ_COUNT_ABORT_OF_OWN                       \
-  "adrp x16, terrace_abort_counts\n\t"                       \
-  "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
-  "add x16, x16, %[first]\n\t"                               \
-  "add x16, x16, %[cls], lsl #3\n\t" TERRACE_SEQ_ADD_ONE
 #define TERRACE_SEQ_COUNT_ABORT_OF_CLASS                     \
   "adrp x16, terrace_abort_counts\n\t"                       \
   "add x16, x16, :lo12:terrace_abort_counts\n\t"             \
@@ -90,56 +85,23 @@
 
 namespace terrace::arch {
 
-/// [sequence 1] on word `cls` of an array at `offset` in each slot of 1 << shift bytes. Counts in the number `cls` of an array at
+/// [sequence 1] on word `cls` of an array at `offset` in slots that are `stride` bytes apart. Counts in the number `cls` of an array at
 /// `popped`, behind the commit; in three instructions, so that a preemption between them may cost a count.
-template <int shift, int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+template <int offset, int popped>
+TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t stride, std::size_t cls, void*& block) noexcept {
   void* p;
   std::uint64_t word, next, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
                "add %[slot], %[slot], %[cls], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
-                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_REREAD_MULTIPLIED_AND("add %[slot], %[slot], %[cls], lsl #3\n\t")
                    TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot),
                  [scratch] "=&r"(scratch)
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
                  [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
-                 [shift] "i"(shift), [off] "i"(offset), [popped] "i"(popped)
-               : "cc", "memory", "x16", "x17"
-               : nothing, broken);
-  TERRACE_SEQ_AFTER;
-  block = p;
-  return Sequence::done;
-nothing:
-  TERRACE_SEQ_AFTER;
-  return Sequence::empty;
-broken:
-  TERRACE_SEQ_AFTER;
-  return Sequence::corrupt;
-}
-
-/// [sequence 1] on word first + 3 * slot + cls: the words of classes of which each slot has three of its own.
-template <int shift, int offset, int popped, int first>
-TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
-  void* p;
-  std::uint64_t word, next, slot, own, scratch;
-  const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN
-               "ldrsw %[slot], [%[sl]]\n\t"
-               "add %[own], %[slot], %[slot], lsl #1\n\t"
-               "add %[own], %[own], %[cls]\n\t"
-               "add %[slot], %[base], %[slot], lsl %[shift]\n\t" TERRACE_SEQ_DELAY(0)
-               "add %[slot], %[slot], %[own], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
-                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[own], lsl #3\n\t")
-                   TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
-                       TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_OWN)
-               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own),
-                 [scratch] "=&r"(scratch)
-               : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
-                 [shift] "i"(shift), [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
+                 [stride] "r"(stride), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory", "x16", "x17"
                : nothing, broken);
   TERRACE_SEQ_AFTER;

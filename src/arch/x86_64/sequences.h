@@ -65,56 +65,24 @@
   "movq (%[p]), %[next]\n\t"       \
   "decb %b[scratch]\n\t"           \
   "cmpb %b[next], %b[scratch]\n\t" \
-  "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED
+  "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
 
 namespace terrace::arch {
 
-/// [sequence 1] on word `cls` of an array at `offset` in each slot of 1 << shift bytes; `base` is read inside the sequence.
-/// Counts in the number `cls` of an array at `popped`, behind the commit.
-template <int shift, int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+/// [sequence 1] on word `cls` of an array at `offset` in slots that are `stride` bytes apart; `base` is read inside the sequence.
+/// Counts in the number `cls` of an array at `popped`, behind the commit. The block is in the register that malloc returns.
+template <int offset, int popped>
+TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t stride, std::size_t cls, void*& block) noexcept {
   void* p;
   std::uint64_t next, slot, scratch;
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
                "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t" TERRACE_SEQ_POP_BLOCK
                    TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)") TERRACE_MUTANT_NORMAL_END
                "incq %c[popped](%[slot],%[cls],8)\n\t"
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
-               : [p] "=&r"(p), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [p] "=&a"(p), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [shift] "i"(shift), [off] "i"(offset), [popped] "i"(popped)
-               : "cc", "memory"
-               : nothing, broken);
-  TERRACE_SEQ_AFTER;
-  block = p;
-  return Sequence::done;
-nothing:
-  TERRACE_SEQ_AFTER;
-  return Sequence::empty;
-broken:
-  TERRACE_SEQ_AFTER;
-  return Sequence::corrupt;
-}
-
-/// [sequence 1] on word first + 3 * slot + cls: the words of classes of which each slot has three of its own.
-template <int shift, int offset, int popped, int first>
-TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
-  void* p;
-  std::uint64_t next, slot, own, scratch;
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN
-               "movslq %%fs:(%[sl]), %[slot]\n\t"
-               "leaq (%[slot],%[slot],2), %[own]\n\t"
-               "addq %[cls], %[own]\n\t"
-               "shlq %[shift], %[slot]\n\t"
-               "addq %[base], %[slot]\n\t" TERRACE_SEQ_DELAY(0)
-               "movq %c[off](%[slot],%[own],8), %[scratch]\n\t" TERRACE_SEQ_POP_BLOCK
-                   TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[own],8)") TERRACE_MUTANT_NORMAL_END
-               "incq %c[popped](%[slot],%[own],8)\n\t"
-                       TERRACE_SEQ_TABLE("leaq terrace_abort_counts+%c[first](%%rip), %[scratch]\n\t"
-                                         "lock incq (%[scratch],%[cls],8)\n\t")
-               : [p] "=&r"(p), [next] "=&r"(next), [slot] "=&r"(slot), [own] "=&r"(own), [scratch] "=&r"(scratch)
-               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [shift] "i"(shift), [off] "i"(offset + 8 * first), [popped] "i"(popped + 8 * first), [first] "i"(8 * first)
+                 [stride] "r"(stride), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory"
                : nothing, broken);
   TERRACE_SEQ_AFTER;

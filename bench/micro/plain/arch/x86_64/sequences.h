@@ -29,8 +29,8 @@ TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
   return Sequence::done;
 }
 
-template <int shift, int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area&, std::byte* const& base, std::size_t cls, void*& block) noexcept {
+template <int offset, int popped>
+TERRACE_INLINE Sequence pop(const Area&, std::byte* const& base, std::size_t, std::size_t cls, void*& block) noexcept {
   const Sequence r = plain_pop(reinterpret_cast<ChainWord*>(mine + offset)[cls], block);
   if (r == Sequence::done) [[likely]] {
     ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
@@ -38,11 +38,6 @@ TERRACE_INLINE Sequence pop(const Area&, std::byte* const& base, std::size_t cls
     mine = base;
   }
   return r;
-}
-
-template <int shift, int offset, int popped, int first>
-TERRACE_INLINE Sequence pop_own(const Area& area, std::byte* const& base, std::size_t cls, void*& block) noexcept {
-  return pop<shift, offset + 8 * first, popped + 8 * first>(area, base, cls, block);
 }
 
 template <int shift, int offset, int caps>
