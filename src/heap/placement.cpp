@@ -78,7 +78,8 @@ constexpr Shape punctuate(std::size_t stride) {
   const std::size_t usual = max_of<std::size_t>(1, CacheShape::set_span / stride);
   Shape best = with_spacers(stride, usual, 1);
   std::uint32_t best_load = worst_load(best);
-  for (unsigned scale = 1; scale <= 4 && scale * granules_for(stride) * span::granule_size <= longest_slab; scale *= 2) {
+  for (unsigned scale = 1; scale <= 4 && std::size_t{scale} * granules_for(stride) * span::granule_size <= longest_slab;
+       scale *= 2) {
     for (std::size_t per_group = usual; per_group > usual / 2 && best_load > good_load; --per_group) {
       const Shape s = with_spacers(stride, per_group, scale);
       if (worst_load(s) < best_load) {
