@@ -40,11 +40,11 @@ def _log(root: Path, name: str) -> Path:
 
 
 def crates() -> dict[str, Crate]:
-    return locked_crates((HERE / "Cargo.lock").read_text(encoding="utf-8"))
+    return locked_crates((HERE / "crates.lock").read_text(encoding="utf-8"))
 
 
 def has_sources(root: Path, crate: Crate) -> bool:
-    """cargo checks what it unpacks against the lock file and notes the checksum last."""
+    """cargo notes the checksum of what it has unpacked last."""
     try:
         noted = json.loads((root / "sources" / crate.folder / ".cargo-checksum.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -59,12 +59,16 @@ def fetch(root: Path) -> str:
         return ""
     if shutil.which("cargo") is None:
         return f"there is no cargo (at least {CARGO}), which fetches the sources"
-    command = ["cargo", "vendor", "--locked", "--respect-source-config", "--versioned-dirs",
-               "--manifest-path", str(HERE / "Cargo.toml"), str(root / "sources")]
+    manifest = root / "Cargo.toml"  # a copy: cargo writes beside it
+    shutil.copy(HERE / "Cargo.toml", manifest)
+    command = ["cargo", "vendor", "--respect-source-config", "--versioned-dirs", "--manifest-path", str(manifest), str(root / "sources")]
     log = _log(root, "fetch")
     with log.open("w", encoding="utf-8") as file:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False)
-    return f"cargo (at least {CARGO}) could not fetch the sources: {log}" if done.returncode != 0 else ""
+    if done.returncode != 0:
+        return f"cargo (at least {CARGO}) could not fetch the sources: {log}"
+    others = [c.name for c in (wanted[recipe.crate] for recipe in RECIPES) if not has_sources(root, c)]
+    return f"cargo brought other sources than crates.lock asks for: {', '.join(others)}" if others else ""
 
 
 def _environment() -> dict[str, str]:

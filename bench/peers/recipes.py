@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How each peer is built: the crate that carries its sources, the commands, what comes out.
 
-To add a peer: its crate with an exact version in Cargo.toml (then `cargo update --workspace` there for Cargo.lock), a Recipe
+To add a peer: its crate with an exact version in Cargo.toml (and with its checksum in crates.lock), a Recipe
 here, an entry in allocators.py, and, where upstream's own build can not be used, recipes/NAME/CMakeLists.txt with upstream's
 release flags. `terrace bench peers NAME` builds it and proves that programs really get its malloc.
 """
@@ -20,7 +20,7 @@ Command = list[str]
 
 @dataclass(frozen=True)
 class Crate:
-    """A package of Cargo.lock."""
+    """A package of crates.lock."""
 
     name: str
     version: str
@@ -38,7 +38,7 @@ class Crate:
 
 
 def locked_crates(text: str) -> dict[str, Crate]:
-    """The packages of a Cargo.lock that are fetched, by name; tomllib needs a newer Python than we do."""
+    """The packages of crates.lock (or of a Cargo.lock) by name; tomllib needs a newer Python than we do."""
     crates: dict[str, Crate] = {}
     for block in text.split("[[package]]")[1:]:
         fields = dict(re.findall(r'^(name|version|checksum) = "([^"]*)"$', block, re.MULTILINE))
