@@ -173,6 +173,16 @@ std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
   return large_.usable_size(p);
 }
 
+namespace {
+
+// Who grows by a little will do so again: classes in steps of a cache line would have each string copied at every step.
+std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
+  if (size <= have || size - have > have / 8) return size;
+  return min_of(size + size / 8, SizeRule::largest);
+}
+
+}  // namespace
+
 // A block that can stay where it is, is looked at as closely as free() does: whether a block starts there is seen when it goes.
 bool Heap::stays(void* p, std::size_t size) const noexcept {
   if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return false;  // [H1]
@@ -192,7 +202,8 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     if (large_.resize(p, size)) return p;
     if (void* const moved = large_.move(p, size)) return moved;
   }
-  void* const fresh = size <= SizeRule::largest ? heap::allocate(size) : allocate(size);
+  const std::size_t room = size <= SizeRule::largest ? room_to_grow(size, have) : size;
+  void* const fresh = room <= SizeRule::largest ? heap::allocate(room) : allocate(room);
   if (fresh == nullptr) return nullptr;
   std::memcpy(fresh, p, min_of(have, size));
   heap::free(p);
