@@ -14,7 +14,7 @@ using span::Record;
 
 namespace {
 
-constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
+constexpr std::uint64_t worth_purging = 32 * kib;  // in one slab
 constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
 
 }  // namespace
@@ -82,8 +82,8 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   spans_->give(first);
 }
 
-// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut count as if they came from these
-// first. How much there was.
+// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut have their share in it. How much there
+// was.
 std::uint64_t Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
   bytes = min_of(bytes, r.when);
   r.when -= bytes;
@@ -194,9 +194,11 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     if (first == no_granule) return chain::empty;
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;
+    const std::uint64_t free_bytes = std::uint64_t{r.free_blocks} * shape(h).stride;
     n = gather(r, want, indices);
     const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
-    if (const std::uint64_t resident = take_waste(r, bytes); resident < bytes) retention(shape(h)).needed(bytes - resident);
+    const std::uint64_t resident = take_waste(r, bytes * r.when / free_bytes);
+    if (resident < bytes) retention(shape(h)).needed(bytes - resident);
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
   }
