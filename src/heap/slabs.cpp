@@ -14,7 +14,7 @@ using span::Record;
 
 namespace {
 
-constexpr std::uint64_t worth_purging = 32 * kib;  // in one slab
+constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
 constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
 
 }  // namespace

@@ -78,8 +78,8 @@ class Slabs {
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
   // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
   static constexpr std::uint32_t bulky = 4 * kib;
-  span::Retention small_{{.floor = 320 * kib, .share = 6, .ceiling = 256 * mib, .ceiling_share = 3}};
-  span::Retention bulky_{{.floor = 0, .share = 6, .ceiling = 256 * mib}};
+  span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib, .ceiling_share = 3}};
+  span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
   SlabCounters counters_[max_size_classes];

@@ -50,7 +50,7 @@ class Budget {
     extra_.store(extra - extra / 4 - min_of<std::uint64_t>(extra % 4, 1), std::memory_order_relaxed);
   }
 
-  static constexpr std::uint64_t refusals_between_looks = 2048;
+  static constexpr std::uint64_t refusals_between_looks = 4096;
   static constexpr std::uint64_t rush_ms = 5;  // a coarse clock's step is up to 4
 
   /// For the least that a class needs to work at all: granted beyond the limit.

@@ -16,15 +16,17 @@ class Retention {
  public:
   struct Rule {
     std::uint64_t floor;              // bytes, always
-    std::uint64_t share;              // 1/share of what is in use, always
+    std::uint64_t small;              // up to so many bytes in use; beyond,
+    std::uint64_t share;              // 1/share of what is more
     std::uint64_t ceiling;            // bytes, of the allowance
-    std::uint64_t ceiling_share = 1;  // nor is it more than 1/ceiling_share of what is in use, if that is not 1
+    std::uint64_t ceiling_share = 1;  // nor is it more than 1/ceiling_share of what is more than small, if that is not 1
   };
   constexpr explicit Retention(Rule rule) noexcept : rule_(rule) {}
 
   std::uint64_t bound(std::uint64_t in_use) const noexcept {
-    const std::uint64_t most = rule_.ceiling_share == 1 ? rule_.ceiling : in_use / rule_.ceiling_share;
-    return max_of(max_of(rule_.floor, in_use / rule_.share), min_of(allowance_.read(), most));
+    const std::uint64_t beyond = in_use - min_of(in_use, rule_.small);
+    const std::uint64_t most = rule_.ceiling_share == 1 ? rule_.ceiling : beyond / rule_.ceiling_share;
+    return max_of(rule_.floor + beyond / rule_.share, min_of(allowance_.read(), most));
   }
   void given_back(std::uint64_t bytes) noexcept { regrettable_.add(bytes); }
   /// Memory without pages was needed. What grows beyond what was given back is no regret.

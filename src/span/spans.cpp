@@ -124,10 +124,14 @@ Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping)
   if (found == no_granule) {
     std::uint32_t mapped = 0;
     const GranuleIndex first = window_.grow(granules, mapped);
-    if (first == no_granule) return {};
-    counters_.grown.add();
-    insert_free(first, State::clean, mapped, 0);
+    if (first != no_granule) {
+      counters_.grown.add();
+      insert_free(first, State::clean, mapped, 0);
+    } else {
+      purge_dirty();  // clean and dirty neighbours do not merge: together they may be enough
+    }
     found = find(kind_clean, granules);
+    if (found == no_granule) return {};
   }
   counters_.taken.add();
   return carve(found, granules, state);
@@ -215,11 +219,15 @@ void Spans::decay(std::uint64_t now) noexcept {
   }
 }
 
+void Spans::purge_dirty() noexcept {
+  for (GranuleIndex i = oldest_dirty(); i != no_granule && purge_span(i); i = oldest_dirty()) {
+  }
+}
+
 std::size_t Spans::purge_all() noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t before = counters_.purged_bytes.read();
-  for (GranuleIndex i = oldest_dirty(); i != no_granule && purge_span(i); i = oldest_dirty()) {
-  }
+  purge_dirty();
   return counters_.purged_bytes.read() - before;
 }
 

@@ -8,7 +8,7 @@
 namespace terrace::span {
 namespace {
 
-constexpr Retention::Rule rule{.floor = 100, .share = 10, .ceiling = 5000};
+constexpr Retention::Rule rule{.floor = 100, .small = 1000, .share = 10, .ceiling = 5000};
 
 TEST(Retention, is_the_floor_or_the_share_at_first) {
   const Retention r(rule);
@@ -46,11 +46,11 @@ TEST(Retention, what_was_given_back_long_ago_is_no_regret) {
 }
 
 TEST(Retention, may_be_limited_by_what_is_in_use) {
-  Retention r({.floor = 100, .share = 10, .ceiling = 5000, .ceiling_share = 4});
+  Retention r({.floor = 100, .small = 1000, .share = 10, .ceiling = 5000, .ceiling_share = 4});
   r.given_back(1000);
   r.needed(1000);
   EXPECT_EQ(r.bound(0), 100U);
-  EXPECT_EQ(r.bound(2000), 500U);
+  EXPECT_EQ(r.bound(2000), 250U);
   EXPECT_EQ(r.bound(8000), 1000U);
 }
 
