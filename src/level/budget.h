@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// One byte budget for everything that the core, thread and processor levels may hold.
+// A bound in bytes on what may be held: by the core and thread levels' caps, and by the processor level's depots.
 //
 // The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond,
 // works on more than the levels can hold, and each of its blocks goes to the slabs and back ("rush"): then the limit rises by

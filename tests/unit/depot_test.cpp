@@ -72,5 +72,23 @@ TEST(Budget, grants_up_to_its_limit) {
   EXPECT_FALSE(b.reserve(1));
 }
 
+TEST(Budget, rises_in_a_rush_and_fades_after_it) {
+  Budget b;
+  b.set_limit(800, 250);
+  for (std::uint64_t i = 1; i < Budget::refusals_between_looks; ++i) EXPECT_FALSE(b.refused());
+  EXPECT_TRUE(b.refused());
+  b.look_for_rush(1000);
+  EXPECT_EQ(b.limit(), 800U) << "nothing is known of how long it took";
+  b.look_for_rush(1000 + Budget::rush_ms + 1);
+  EXPECT_EQ(b.limit(), 800U) << "not that fast";
+  b.look_for_rush(1000 + 2 * Budget::rush_ms);
+  EXPECT_EQ(b.limit(), 900U);
+  b.look_for_rush(1000 + 2 * Budget::rush_ms);
+  b.look_for_rush(1000 + 2 * Budget::rush_ms);
+  EXPECT_EQ(b.limit(), 1050U) << "no more than was allowed";
+  for (int i = 0; i < 100; ++i) b.fade();
+  EXPECT_EQ(b.limit(), 800U);
+}
+
 }  // namespace
 }  // namespace terrace::level
