@@ -8,6 +8,7 @@ within the round, and the first allocator runs twice: the ratio of its two runs 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -92,9 +93,16 @@ def interleaved(
     return results
 
 
+def _over(a: float, b: float) -> float:
+    """Very short runs count nothing at all: nothing over nothing is no difference."""
+    if b == 0:
+        return 1.0 if a == 0 else math.inf
+    return a / b
+
+
 def ratio(results: Rounds, ours: str, key: str, base: str, base_key: str | None = None) -> Spread:
     pairs = zip(results[ours], results[base], strict=True)
-    return spread(a[key] / b[base_key or key] for a, b in pairs)
+    return spread(_over(a[key], b[base_key or key]) for a, b in pairs)
 
 
 def median(results: Rounds, name: str, key: str) -> float:

@@ -142,8 +142,7 @@ def _measure(options: argparse.Namespace, m: Measured, common: str) -> Measured:
     results = measure(options, "hab", "busy", _configurations(m, common), options.rounds)
     for rounds in results.values():
         for v in rounds:
-            unused = sum(v[f"{level}.retired_bytes"] for level in ("thread", "core", "processor")) / max(1.0, v["collections"])
-            v[UNUSED] = max(1.0, unused)  # a very short run may have none, and ratios are taken
+            v[UNUSED] = sum(v[f"{level}.retired_bytes"] for level in ("thread", "core", "processor")) / max(1.0, v["collections"])
     return replace(m, results=results)
 
 
