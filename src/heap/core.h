@@ -28,10 +28,13 @@ class Core {
     }
     return current_slow();
   }
+  std::size_t number_of(const level::Slot& slot) const noexcept {
+    if (rung_ == percpu::Rung::thread) return slot.owner & 0x7fffffff;
+    return static_cast<std::size_t>(&slot - slots_);
+  }
   /// The number that stands for a slot where blocks have a home.
   std::size_t home_of(const level::Slot& slot) const noexcept {
-    if (rung_ == percpu::Rung::thread) return slot.owner & 0x7fffffff;
-    const auto number = static_cast<std::size_t>(&slot - slots_);
+    const std::size_t number = number_of(slot);
     return homes_are_slots() ? number : 1 + number % (max_homes - 1);
   }
   /// Else there are more slots than homes, and slots share homes; none has home 0, whose words malloc pops from then.

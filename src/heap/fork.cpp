@@ -25,9 +25,7 @@ void Heap::before_fork() noexcept {
   if (core_.rung() == percpu::Rung::getcpu) {
     for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.lock();
   }
-  for (unsigned p = 0; p < depots_.processors(); ++p) {
-    for (std::size_t key = 0; key < level::depot_keys; ++key) depots_.stack(p, key).mutex().lock();
-  }
+  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().lock();
   slabs_.lock_all();
   spans_.mutex().lock();
   os::Mutex::set_holds_all(true);
@@ -39,9 +37,7 @@ void Heap::after_fork_in_parent() noexcept {
   os::Mutex::set_holds_all(false);
   spans_.mutex().unlock();
   slabs_.unlock_all();
-  for (unsigned p = 0; p < depots_.processors(); ++p) {
-    for (std::size_t key = 0; key < level::depot_keys; ++key) depots_.stack(p, key).mutex().unlock();
-  }
+  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().unlock();
   if (core_.rung() == percpu::Rung::getcpu) {
     for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.unlock();
   }
@@ -64,9 +60,7 @@ void Heap::reset_locks_in_child() noexcept {
   os::Mutex::set_holds_all(false);
   spans_.mutex().reset_after_fork();
   slabs_.reset_after_fork();
-  for (unsigned p = 0; p < depots_.processors(); ++p) {
-    for (std::size_t key = 0; key < level::depot_keys; ++key) depots_.stack(p, key).mutex().reset_after_fork();
-  }
+  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().reset_after_fork();
   for (unsigned i = 0; i < core_.slot_count(); ++i) {
     level::Slot& slot = core_.slot(i);
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.reset_after_fork();

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t budget_per_slot = 256 * kib;
 constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
 constexpr std::uint64_t depot_budget_floor = 128 * kib;
-constexpr std::uint64_t rush_per_slot = 1 * mib;
+constexpr std::uint64_t rush_per_slot = 4 * mib;
 constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
@@ -53,10 +53,11 @@ bool Heap::open_core() noexcept {
   topology::read(topology_);
   const unsigned processors = max_of(topology_.llc_count, 1U);
   const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
-  auto* const depots = static_cast<level::Depot*>(os::map(sizeof(level::Depot) * processors));
+  const unsigned shards = min_of(count, level::most_shards);
+  auto* const depots = static_cast<level::Shard*>(os::map(sizeof(level::Shard) * processors * shards));
   auto* const slots = static_cast<level::Slot*>(os::map((count + slots_before_first) * sizeof(level::Slot)));
   if (depots == nullptr || slots == nullptr) return false;
-  depots_.open(depots, processors);
+  depots_.open(depots, processors, shards);
   thread_slots_.open(drain_thread_slot);
   core_.open(l, slots + slots_before_first, count, thread_slots_);
   if (percpu::has_sequences(l.rung)) {

@@ -99,11 +99,11 @@ class Heap {
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
   void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
-  bool reserve_in_depots(HomeClass h, std::uint64_t bytes) noexcept;
+  bool reserve_in_depots(HomeClass h, unsigned blocks) noexcept;
   void reclaim_depots() noexcept;
-  bool give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept;
+  bool give_up_oldest(level::Shard& shard, HomeClass h) noexcept;
   unsigned processor() const noexcept;
-  level::Origin origin() noexcept;
+  level::Place place() noexcept;
   HomeClass home_of_chain(ChainWord w) const noexcept { return home_class_of(chain::first(w)); }
   /// Requires a pointer into the window. Class 0: not in a slab.
   HomeClass home_class_of(const void* p) const noexcept {

@@ -89,10 +89,9 @@ void Heap::drain_idle_slots(bool all) noexcept {
 
 // At each tick the oldest chain of each stack leaves, so a depot that nobody wants anything from is empty after a while.
 void Heap::drain_depots(bool all) noexcept {
-  for (unsigned p = 0; p < depots_.processors(); ++p) {
+  for (unsigned i = 0; i < depots_.count(); ++i) {
     for (std::size_t key = 0; key < level::depot_keys; ++key) {
-      level::ChainStack& stack = depots_.stack(p, key);
-      while (stack.size() != 0 && give_up_oldest(stack, HomeClass{static_cast<std::uint8_t>(key)}) && all) {
+      while (depots_.at(i).has(key) && give_up_oldest(depots_.at(i), home_at(key)) && all) {
       }
     }
   }

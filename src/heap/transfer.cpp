@@ -38,6 +38,12 @@ constexpr unsigned max_cap(std::size_t size) noexcept {
       min_of<std::size_t>(max_of<std::size_t>(max_of(by_bytes, for_batches), smallest_chain(size)), chain::longest));
 }
 
+// A class that works with full chains and is refused does so all the time; one that is used now and then never gets there.
+constexpr std::uint64_t weight_of_refusal(unsigned blocks, std::size_t size) noexcept {
+  constexpr std::uint64_t of_full_chain = 256;
+  return blocks >= max_cap(size) ? of_full_chain : 1;
+}
+
 constexpr unsigned first_cap(std::size_t size) noexcept {
   return static_cast<unsigned>(
       min_of<std::size_t>(max_of<std::size_t>(first_chain_bytes / size, smallest_chain(size)), first_cap_at_most));
@@ -70,7 +76,7 @@ unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (want <= have) return have;
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
-    if (budget_.refused()) budget_.look_for_rush(os::coarse_milliseconds());
+    if (budget_.refused(weight_of_refusal(2U * have, size))) budget_.look_for_rush(os::coarse_milliseconds());
     update_limits();
     reclaim_caps(slot, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
     if (have == 0 && size <= bulky) {
@@ -122,33 +128,35 @@ void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
 
 // As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class itself
 // has held for longest.
-bool Heap::reserve_in_depots(HomeClass h, std::uint64_t bytes) noexcept {
-  if (depot_budget_.reserve(bytes)) return true;
-  if (depot_budget_.refused()) depot_budget_.look_for_rush(os::coarse_milliseconds());
+bool Heap::reserve_in_depots(HomeClass h, unsigned blocks) noexcept {
+  const std::size_t size = class_size(class_of(h));
+  if (depot_budget_.reserve(blocks * size)) return true;
+  if (depot_budget_.refused(weight_of_refusal(blocks, size))) depot_budget_.look_for_rush(os::coarse_milliseconds());
   if (depot_refusals_.add() % refusals_between_reclaims == 0 && maintenance_.try_lock()) {
     update_limits();
     reclaim_depots();
-    give_up_oldest(depots_.stack(processor(), index(h)), h);
+    give_up_oldest(depots_.at(place()), h);
     maintenance_.unlock();
   }
-  return depot_budget_.reserve(bytes);
+  return depot_budget_.reserve(blocks * size);
 }
 
 // A clock hand over the depots: a stack that nobody has wanted since it came by is given up.
 void Heap::reclaim_depots() noexcept {
-  const unsigned total = depots_.processors() * static_cast<unsigned>(level::depot_keys);
+  const unsigned total = depots_.count() * static_cast<unsigned>(level::depot_keys);
   for (unsigned i = 0; i < hand_steps_in_depots; ++i) {
     const unsigned at = depot_hand_++ % total;
-    level::ChainStack& stack = depots_.stack(at / level::depot_keys, at % level::depot_keys);
-    if (stack.size() == 0 || stack.was_recent()) continue;
-    while (give_up_oldest(stack, HomeClass{static_cast<std::uint8_t>(at % level::depot_keys)})) {
+    level::Shard& shard = depots_.at(at / level::depot_keys);
+    const std::size_t key = at % level::depot_keys;
+    if (!shard.has(key) || shard.was_recent(key)) continue;
+    while (give_up_oldest(shard, home_at(key))) {
     }
   }
 }
 
 // The oldest chain of a stack goes to the slabs. False: there was none.
-bool Heap::give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept {
-  const ChainWord w = stack.pop_oldest();
+bool Heap::give_up_oldest(level::Shard& shard, HomeClass h) noexcept {
+  const ChainWord w = shard.pop_oldest(index(h));
   if (w == chain::empty) return false;
   const SizeClass c = class_of(h);
   transfers_[index(c)].depot_out.add(chain::count(w));
@@ -157,15 +165,16 @@ bool Heap::give_up_oldest(level::ChainStack& stack, HomeClass h) noexcept {
   return true;
 }
 
-// Whose caches have the blocks that the caller moves. Past the core level it is nobody's.
-level::Origin Heap::origin() noexcept {
+// Where the caller's chains go, and come from. Past the core level it is anybody's shard.
+level::Place Heap::place() noexcept {
   const Slot* const slot = core_.current();
-  return slot == nullptr ? level::Origin{0xff} : static_cast<level::Origin>(core_.home_of(*slot));
+  const std::size_t number = slot == nullptr ? 0 : core_.number_of(*slot);
+  return {.processor = processor(), .shard = static_cast<unsigned>(number % depots_.shards())};
 }
 
 ChainWord Heap::fetch_chain(HomeClass h) noexcept {
   bool foreign = false;
-  const ChainWord w = depots_.take(processor(), index(h), origin(), foreign);
+  const ChainWord w = depots_.take(place(), index(h), foreign);
   if (w == chain::empty) return w;
   TransferCounters& t = transfers_[index(class_of(h))];
   const unsigned n = chain::count(w);
@@ -179,14 +188,13 @@ ChainWord Heap::fetch_chain(HomeClass h) noexcept {
 void Heap::store_chain(HomeClass h, ChainWord w) noexcept {
   const SizeClass c = class_of(h);
   const unsigned n = chain::count(w);
-  const std::uint64_t bytes = std::uint64_t{n} * class_size(c);
-  if (reserve_in_depots(h, bytes)) {
-    if (depots_.put(processor(), index(h), origin(), w)) {
+  if (reserve_in_depots(h, n)) {
+    if (depots_.put(place(), index(h), w)) {
       transfers_[index(c)].depot_in.add(n);
       transfers_[index(c)].depot_spills.add();
       return;
     }
-    depot_budget_.release(bytes);
+    depot_budget_.release(std::uint64_t{n} * class_size(c));
   }
   slabs_.put_back(w);
 }

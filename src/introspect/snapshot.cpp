@@ -30,9 +30,9 @@ void count_words(const Slot& slot, Held& held) noexcept {
 void count_held(heap::Heap& h, Held& held) noexcept {
   for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.core().slot(i), held);
   for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(*s, held);
-  for (unsigned p = 0; p < h.depots().processors(); ++p) {
+  for (unsigned i = 0; i < h.depots().count(); ++i) {
     for (std::size_t key = 1; key < level::depot_keys; ++key) {
-      held.depot[index(heap::class_of(HomeClass{static_cast<std::uint8_t>(key)}))] += h.depots().stack(p, key).blocks();
+      held.depot[index(heap::class_of(heap::home_at(key)))] += h.depots().at(i).blocks(key);
     }
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A bound in bytes on what may be held: by the core and thread levels' caps, and by the processor level's depots.
 //
-// The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond,
-// works on more than the levels can hold, and each of its blocks goes to the slabs and back ("rush"): then the limit rises by
-// an eighth at a time, and fades when the rush is over. Threads that use a little memory and sleep are no rush, however many
-// they are.
+// The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond or
+// a few times with full chains, works on more than the levels can hold, and each of its blocks goes to the slabs and back
+// ("rush"): then the limit rises by an eighth at a time, and fades when the rush is over. Threads that use a little memory and
+// sleep are no rush, however many they are.
 #pragma once
 
 #include "base/bits.h"
@@ -36,8 +36,9 @@ class Budget {
     return true;
   }
   /// To be called at each refusal. True: now and then, whoever gets it tells the time to look_for_rush().
-  bool refused() noexcept {
-    return refusals_.fetch_add(1, std::memory_order_relaxed) % refusals_between_looks == refusals_between_looks - 1;
+  bool refused(std::uint64_t weight = 1) noexcept {
+    const std::uint64_t before = refusals_.fetch_add(weight, std::memory_order_relaxed);
+    return before / refusals_between_looks != (before + weight) / refusals_between_looks;
   }
   void look_for_rush(std::uint64_t now_ms) noexcept {
     if (now_ms - last_look_.exchange(now_ms, std::memory_order_relaxed) > rush_ms) return;
@@ -50,8 +51,8 @@ class Budget {
     extra_.store(extra - extra / 4 - min_of<std::uint64_t>(extra % 4, 1), std::memory_order_relaxed);
   }
 
-  static constexpr std::uint64_t refusals_between_looks = 4096;
-  static constexpr std::uint64_t rush_ms = 5;  // a coarse clock's step is up to 4
+  static constexpr std::uint64_t refusals_between_looks = 4096;  // by weight
+  static constexpr std::uint64_t rush_ms = 5;                    // a coarse clock's step is up to 4
 
   /// For the least that a class needs to work at all: granted beyond the limit.
   void reserve_anyway(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }

@@ -4,39 +4,32 @@
 namespace terrace::level {
 
 ChainWord ChainStack::pop_oldest() noexcept {
-  const os::LockGuard guard(mutex_);
   if (count_ == 0) return chain::empty;
-  return remove(0);
+  const ChainWord oldest = chains_[0];
+  for (unsigned i = 1; i < count_; ++i) chains_[i - 1] = chains_[i];
+  set_count(count_ - 1);
+  return oldest;
 }
 
-// The others stay in order of age. The mutex is held.
-ChainWord ChainStack::remove(unsigned at) noexcept {
-  const ChainWord taken = chains_[at];
-  for (unsigned i = at + 1; i < count_; ++i) {
-    chains_[i - 1] = chains_[i];
-    origins_[i - 1] = origins_[i];
-  }
-  __atomic_store_n(&count_, count_ - 1, __ATOMIC_RELAXED);
-  return taken;
-}
-
-std::size_t ChainStack::blocks() noexcept {
-  if (size() == 0) return 0;
-  const os::LockGuard guard(mutex_);
+std::size_t ChainStack::blocks() const noexcept {
   std::size_t sum = 0;
   for (unsigned i = 0; i < count_; ++i) sum += chain::count(chains_[i]);
   return sum;
 }
 
-ChainWord Depots::take(unsigned own, std::size_t key, Origin from, bool& foreign) noexcept {
+ChainWord Depots::take(Place own, std::size_t key, bool& foreign) noexcept {
   foreign = false;
-  for (unsigned i = 0, p = own; i < processors_; ++i) {
-    const ChainWord taken = stack(p, key).pop(from);
-    if (taken != chain::empty) {
-      foreign = i != 0;
-      return taken;
+  if (const ChainWord w = at(own).pop_newest(key); w != chain::empty) return w;
+  Place place = own;
+  for (unsigned i = 0; i < processors_; ++i) {
+    for (unsigned s = 0; s < shards_; ++s) {
+      place.shard = place.shard + 1 == shards_ ? 0 : place.shard + 1;
+      if (const ChainWord w = at(place).pop_oldest(key); w != chain::empty) {
+        foreign = i != 0;
+        return w;
+      }
     }
-    p = p + 1 == processors_ ? 0 : p + 1;
+    place.processor = place.processor + 1 == processors_ ? 0 : place.processor + 1;
   }
   return chain::empty;
 }

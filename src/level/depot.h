@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The processor level: per last-level cache a store of whole chains. A chain enters and leaves as one word; its blocks are not
-// touched. Selection starts at the caller's own processor and goes round the others (the HAB paper's Listing 1).
+// touched. It is divided into shards, and a slot has its own: what it puts there, and takes back, lies in its core's caches,
+// and nobody waits for a lock. Selection starts at the own shard, goes round those of the own processor, then round the other
+// processors (the HAB paper's Listing 1).
 #pragma once
 
 #include "arch/chain.h"
@@ -14,79 +16,106 @@
 namespace terrace::level {
 
 inline constexpr std::size_t depot_keys = 256;
-inline constexpr unsigned chains_per_key = 60;
+inline constexpr unsigned chains_per_stack = 47;
+inline constexpr unsigned most_shards = 16;  // of one processor; with more slots, some share
 
-/// The slot that a chain comes from, as far as eight bits can tell. Its blocks are in that core's caches.
-using Origin = std::uint8_t;
-
-/// The chains of one key (a class, with its home) on one processor. A line of its own for the lock and the top of the stack.
+/// The chains of one key (a class, with its home), oldest first. Its shard is locked.
 class alignas(64) ChainStack {
  public:
-  bool push(ChainWord chain, Origin from) noexcept {
-    const os::LockGuard guard(mutex_);
-    if (count_ == chains_per_key) return false;
+  bool push(ChainWord chain) noexcept {
+    if (count_ == chains_per_stack) return false;
     chains_[count_] = chain;
-    origins_[count_] = from;
-    recent_ = true;
-    __atomic_store_n(&count_, count_ + 1, __ATOMIC_RELAXED);
+    set_count(count_ + 1);
     return true;
   }
-  /// The newest that came from there; if there is none, the oldest, which its own slot would ask for last.
-  ChainWord pop(Origin from) noexcept {
-    // relaxed: a chain that arrives in this moment may be missed; the caller then asks the next level.
-    if (__atomic_load_n(&count_, __ATOMIC_RELAXED) == 0) return chain::empty;
-    const os::LockGuard guard(mutex_);
+  ChainWord pop_newest() noexcept {
     if (count_ == 0) return chain::empty;
-    recent_ = true;
-    for (unsigned i = count_; i-- > 0;) {
-      if (origins_[i] == from) return remove(i);
-    }
-    return remove(0);
+    set_count(count_ - 1);
+    return chains_[count_];
   }
-  /// Oldest first: what has not been wanted for the longest time.
+  /// What has not been wanted for the longest time.
   ChainWord pop_oldest() noexcept;
   /// Whether anything was put or taken since the last call.
-  bool was_recent() noexcept {
-    const os::LockGuard guard(mutex_);
-    return std::exchange(recent_, false);
-  }
-  unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }
+  bool was_recent() noexcept { return std::exchange(recent_, false); }
   /// Blocks in all chains.
-  std::size_t blocks() noexcept;
+  std::size_t blocks() const noexcept;
+  /// By anybody.
+  unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }  // relaxed: a hint
+
+ private:
+  void set_count(std::uint32_t n) noexcept {
+    __atomic_store_n(&count_, n, __ATOMIC_RELAXED);  // read without the lock by size()
+    recent_ = true;
+  }
+
+  std::uint32_t count_ = 0;
+  bool recent_ = false;
+  ChainWord chains_[chains_per_stack] = {};
+};
+
+class Shard {
+ public:
+  bool push(std::size_t key, ChainWord chain) noexcept {
+    const os::LockGuard guard(mutex_);
+    return stacks_[key].push(chain);
+  }
+  // A chain that arrives in this moment may be missed; the caller then asks the next shard or level.
+  ChainWord pop_newest(std::size_t key) noexcept {
+    if (!has(key)) return chain::empty;
+    const os::LockGuard guard(mutex_);
+    return stacks_[key].pop_newest();
+  }
+  ChainWord pop_oldest(std::size_t key) noexcept {
+    if (!has(key)) return chain::empty;
+    const os::LockGuard guard(mutex_);
+    return stacks_[key].pop_oldest();
+  }
+  bool has(std::size_t key) const noexcept { return stacks_[key].size() != 0; }
+  bool was_recent(std::size_t key) noexcept {
+    const os::LockGuard guard(mutex_);
+    return stacks_[key].was_recent();
+  }
+  std::size_t blocks(std::size_t key) noexcept {
+    if (!has(key)) return 0;
+    const os::LockGuard guard(mutex_);
+    return stacks_[key].blocks();
+  }
   os::Mutex& mutex() noexcept { return mutex_; }
 
  private:
-  ChainWord remove(unsigned at) noexcept;
-
   os::Mutex mutex_;  // rank: depot
-  unsigned count_ = 0;
-  bool recent_ = false;
-  Origin origins_[chains_per_key] = {};
-  ChainWord chains_[chains_per_key] = {};
+  ChainStack stacks_[depot_keys];
 };
 
-struct Depot {
-  ChainStack stacks[depot_keys];
+/// Which shard a thread works on.
+struct Place {
+  unsigned processor = 0, shard = 0;
 };
 
-/// The depots of all processors. `storage` is zeroed memory for `processors` depots; it is touched only where used.
+/// The depots of all processors. `storage` is zeroed memory for processors * shards shards; it is touched only where used.
 class Depots {
  public:
-  void open(Depot* storage, unsigned processors) noexcept {
+  void open(Shard* storage, unsigned processors, unsigned shards) noexcept {
     storage_ = storage;
     processors_ = processors;
+    shards_ = shards;
   }
   unsigned processors() const noexcept { return processors_; }
-  ChainStack& stack(unsigned processor, std::size_t key) noexcept { return storage_[processor].stacks[key]; }
+  unsigned shards() const noexcept { return shards_; }  // of each
+  unsigned count() const noexcept { return processors_ * shards_; }
+  /// The nth of all.
+  Shard& at(unsigned nth) noexcept { return storage_[nth]; }
+  Shard& at(Place place) noexcept { return storage_[place.processor * shards_ + place.shard]; }
 
-  /// From the own processor first, then the others; `foreign` tells that it was another's.
-  ChainWord take(unsigned own, std::size_t key, Origin from, bool& foreign) noexcept;
-  /// Into the own processor's depot. False: it is full; the chain stays the caller's.
-  bool put(unsigned own, std::size_t key, Origin from, ChainWord chain) noexcept { return stack(own, key).push(chain, from); }
+  /// The newest chain of the own shard; if there is none, the oldest of another, which its own slot would ask for last.
+  /// `foreign` tells that it was another processor's.
+  ChainWord take(Place own, std::size_t key, bool& foreign) noexcept;
+  /// Into the own shard. False: it is full; the chain stays the caller's.
+  bool put(Place own, std::size_t key, ChainWord chain) noexcept { return at(own).push(key, chain); }
 
  private:
-  Depot* storage_ = nullptr;
-  unsigned processors_ = 0;
+  Shard* storage_ = nullptr;
+  unsigned processors_ = 0, shards_ = 0;
 };
 
 }  // namespace terrace::level

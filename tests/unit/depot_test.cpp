@@ -13,50 +13,54 @@ ChainWord fake(unsigned n) { return chain::make(reinterpret_cast<void*>(0x1000UL
 
 class DepotsTest : public testing::Test {
  protected:
-  void SetUp() override { depots_.open(storage_.get(), 3); }
-  std::unique_ptr<Depot[]> storage_ = std::make_unique<Depot[]>(3);
+  void SetUp() override { depots_.open(storage_.get(), 3, 2); }
+  std::unique_ptr<Shard[]> storage_ = std::make_unique<Shard[]>(6);
   Depots depots_;
 };
 
 TEST_F(DepotsTest, gives_back_the_newest_chain_first) {
-  EXPECT_TRUE(depots_.put(0, 7, 0, fake(1)));
-  EXPECT_TRUE(depots_.put(0, 7, 0, fake(2)));
+  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
+  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(2)));
   bool foreign = true;
-  EXPECT_EQ(depots_.take(0, 7, 0, foreign), fake(2));
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(2));
   EXPECT_FALSE(foreign);
-  EXPECT_EQ(depots_.stack(0, 7).blocks(), 1U);
-  EXPECT_EQ(depots_.take(0, 7, 0, foreign), fake(1));
-  EXPECT_EQ(depots_.take(0, 7, 0, foreign), chain::empty);
+  EXPECT_EQ(depots_.at(Place{0, 0}).blocks(7), 1U);
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(1));
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), chain::empty);
 }
 
 TEST_F(DepotsTest, asks_the_other_processors_starting_at_its_own) {
-  EXPECT_TRUE(depots_.put(0, 7, 0, fake(1)));
-  EXPECT_TRUE(depots_.put(2, 7, 0, fake(2)));
+  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
+  EXPECT_TRUE(depots_.put({2, 0}, 7, fake(2)));
   bool foreign = false;
-  EXPECT_EQ(depots_.take(1, 7, 0, foreign), fake(2)) << "processor 2 comes after 1";
+  EXPECT_EQ(depots_.take({1, 0}, 7, foreign), fake(2)) << "processor 2 comes after 1";
   EXPECT_TRUE(foreign);
-  EXPECT_EQ(depots_.take(1, 7, 0, foreign), fake(1));
+  EXPECT_EQ(depots_.take({1, 0}, 7, foreign), fake(1));
   EXPECT_TRUE(foreign);
 }
 
-TEST_F(DepotsTest, prefers_what_came_from_the_same_slot_and_takes_the_oldest_of_others) {
-  EXPECT_TRUE(depots_.put(0, 7, 1, fake(1)));
-  EXPECT_TRUE(depots_.put(0, 7, 2, fake(2)));
-  EXPECT_TRUE(depots_.put(0, 7, 1, fake(3)));
-  EXPECT_TRUE(depots_.put(0, 7, 2, fake(4)));
-  bool foreign = false;
-  EXPECT_EQ(depots_.take(0, 7, 1, foreign), fake(3));
-  EXPECT_EQ(depots_.take(0, 7, 1, foreign), fake(1));
-  EXPECT_EQ(depots_.take(0, 7, 1, foreign), fake(2)) << "the oldest of another";
-  EXPECT_EQ(depots_.take(0, 7, 3, foreign), fake(4));
-  EXPECT_EQ(depots_.take(0, 7, 1, foreign), chain::empty);
+TEST_F(DepotsTest, prefers_the_own_shard_and_takes_the_oldest_of_others) {
+  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
+  EXPECT_TRUE(depots_.put({0, 1}, 7, fake(2)));
+  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(3)));
+  EXPECT_TRUE(depots_.put({0, 1}, 7, fake(4)));
+  EXPECT_TRUE(depots_.put({2, 0}, 7, fake(5)));
+  bool foreign = true;
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(3));
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(1));
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(2)) << "the oldest of the other shard";
+  EXPECT_FALSE(foreign);
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(4)) << "before another processor's";
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(5));
+  EXPECT_TRUE(foreign);
+  EXPECT_EQ(depots_.take({0, 0}, 7, foreign), chain::empty);
 }
 
 TEST_F(DepotsTest, is_bounded_and_a_refused_chain_stays_the_callers) {
-  for (unsigned i = 0; i < chains_per_key; ++i) EXPECT_TRUE(depots_.put(0, 1, 0, fake(i + 1)));
-  EXPECT_FALSE(depots_.put(0, 1, 0, fake(99)));
-  EXPECT_EQ(depots_.stack(0, 1).pop_oldest(), fake(1));
-  EXPECT_TRUE(depots_.put(0, 1, 0, fake(99)));
+  for (unsigned i = 0; i < chains_per_stack; ++i) EXPECT_TRUE(depots_.put({0, 0}, 1, fake(i + 1)));
+  EXPECT_FALSE(depots_.put({0, 0}, 1, fake(99)));
+  EXPECT_EQ(depots_.at(Place{0, 0}).pop_oldest(1), fake(1));
+  EXPECT_TRUE(depots_.put({0, 0}, 1, fake(99)));
 }
 
 TEST(Budget, grants_up_to_its_limit) {
@@ -86,6 +90,8 @@ TEST(Budget, rises_in_a_rush_and_fades_after_it) {
   b.look_for_rush(1000 + 2 * Budget::rush_ms);
   b.look_for_rush(1000 + 2 * Budget::rush_ms);
   EXPECT_EQ(b.limit(), 1050U) << "no more than was allowed";
+  EXPECT_FALSE(b.refused(Budget::refusals_between_looks - 1));
+  EXPECT_TRUE(b.refused(3)) << "whoever passes the mark";
   for (int i = 0; i < 100; ++i) b.fade();
   EXPECT_EQ(b.limit(), 800U);
 }
