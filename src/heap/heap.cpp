@@ -179,29 +179,32 @@ namespace {
 // Who grows by a little will do so again: classes in steps of a cache line would have each string copied at every step.
 std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
   if (size <= have || size - have > have / 8) return size;
-  return min_of(size + size / 8, SizeRule::largest);
+  return min_of(size + size / 4, SizeRule::largest);
 }
 
 }  // namespace
 
-// A block that can stay where it is, is looked at as closely as free() does: whether a block starts there is seen when it goes.
-bool Heap::stays(void* p, std::size_t size) const noexcept {
-  if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return false;  // [H1]
+// The size of the small block p; 0 when it is none. A look as close as free()'s: whether a block starts there is seen later.
+std::size_t Heap::small_size(const void* p) const noexcept {
+  if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
   const HomeClass h = home_class_of(p);
-  if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return false;
-  const std::size_t have = class_size(class_of(h));
-  if (size > have || (size <= have / 2 && have > cache_line)) return false;
+  if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
   if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
-  return true;
+  return class_size(class_of(h));
 }
 
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
-  if (stays(p, size)) return p;
-  const std::size_t have = usable_size(p, "realloc");
-  if (index(home_class_of(p)) == 0 && size > SizeRule::largest) {
-    if (large_.resize(p, size)) return p;
-    if (void* const moved = large_.move(p, size)) return moved;
+  std::size_t have = small_size(p);
+  if (size <= have && (size > have / 2 || have <= cache_line)) return p;
+  if (have == 0) {
+    have = usable_size(p, "realloc");
+    if (size > SizeRule::largest) {
+      if (large_.resize(p, size)) return p;
+      if (void* const moved = large_.move(p, size)) return moved;
+    }
+  } else if (slabs_.block_start(p) != p) {
+    report_invalid_pointer("realloc", p);
   }
   const std::size_t room = size <= SizeRule::largest ? room_to_grow(size, have) : size;
   void* const fresh = room <= SizeRule::largest ? heap::allocate(room) : allocate(room);

@@ -122,7 +122,7 @@ class Heap {
   static void drain_thread_slot(level::Slot& slot) noexcept;
 
   bool with_random_line() noexcept;
-  bool stays(void* p, std::size_t size) const noexcept;
+  std::size_t small_size(const void* p) const noexcept;
 
   std::atomic<bool> ready_{false};
   os::Mutex open_mutex_;

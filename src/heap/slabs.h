@@ -79,7 +79,7 @@ class Slabs {
   // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
   static constexpr std::uint32_t bulky = 4 * kib;
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib, .ceiling_share = 3}};
-  span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
+  span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
   SlabCounters counters_[max_size_classes];
