@@ -14,15 +14,11 @@
 
 namespace terrace::heap {
 
-/// What was moved as chains, per size class, and what went past the core level. Refills and spills are counted in the slots.
-/// How much was freed follows: what came in and neither went out nor is there nor was allocated.
+/// What happens rarely, per size class. The rest is counted where it happens: in slots, depots and slabs. How much was freed
+/// follows: what left the slabs, and is neither back nor held by a level, is in use.
 struct TransferCounters {
-  SharedCounter into_core;     // blocks that came from elsewhere, with the one that goes to the program directly
-  SharedCounter from_core;     // blocks that went elsewhere
-  SharedCounter handed_out;    // blocks that went to the program past the core level; a refill hands out one as well
-  SharedCounter direct_frees;  // blocks freed past the core level
+  SharedCounter handed_out;  // blocks that went to the program past the core level
   SharedCounter failed_refills;
-  SharedCounter depot_in, depot_out, depot_refills, depot_spills;
   SharedCounter foreign;  // blocks that came from, or went into, another processor's or home's buffer
 };
 
@@ -88,10 +84,9 @@ class Heap {
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
-  void free_past_core(void* p, HomeClass h) noexcept;
+  void free_past_core(void* p) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
-  void store_from_core(ChainWord w) noexcept;
-  void store_chain(HomeClass h, ChainWord blocks) noexcept;
+  void store_chain(ChainWord blocks) noexcept;
   ChainWord fetch_chain(HomeClass h) noexcept;
   ChainWord fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
   ChainWord steal_chain(SizeClass c) noexcept;

@@ -54,11 +54,7 @@ void Heap::drain_slot(Slot& slot) noexcept {
     for (std::size_t i = 0; i < words.size(); ++i) held[i] = __atomic_exchange_n(&words[i], chain::empty, __ATOMIC_RELAXED);
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
   }
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!chain::has_blocks(held[i])) continue;
-    transfers_[index(class_of(home_at(i % level::slot_words)))].from_core.add(chain::count(held[i]));
-    slabs_.put_back(held[i]);
-  }
+  for (std::size_t i = 0; i < words.size(); ++i) slabs_.put_back(held[i]);
   for (std::size_t h = 0; h < level::slot_words; ++h) {
     // The cap starts again from nothing, and its grant goes back.
     const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
@@ -112,8 +108,7 @@ bool Heap::trim() noexcept {
 
 std::uint64_t Heap::purged_bytes() const noexcept {
   std::uint64_t sum = spans_.counters().purged_bytes.read();
-  for (std::size_t c = 1; c < class_count; ++c)
-    sum += slabs_.counters(SizeClass{static_cast<std::uint8_t>(c)}).purged_bytes.read();
+  for (std::size_t h = 1; h < home_class_count; ++h) sum += slabs_.counters(home_at(h)).purged_bytes.read();
   return sum;
 }
 

@@ -65,7 +65,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   }
   link(c, found.first);
   ++c.empty;
-  counters_[index(class_of(h))].slabs_made.add();
+  c.counters.slabs_made.add();
   return found.first;
 }
 
@@ -78,7 +78,7 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   for (std::uint32_t g = 0; g < window.record(first).granules; ++g) {
     __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
-  counters_[index(class_of(h))].slabs_released.add();
+  c.counters.slabs_released.add();
   spans_->give(first);
 }
 
@@ -116,7 +116,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
     while (end < pages && !used[end]) ++end;
     if (end == p) continue;
     if (os::purge(spans_->window().address(first) + p * page, (end - p) * page)) {
-      counters_[index(class_of(h))].purged_bytes.add((end - p) * page);
+      c.counters.purged_bytes.add((end - p) * page);
       retention(s).given_back((end - p) * page);
     }
     p = end;
@@ -201,8 +201,8 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
     if (resident < bytes) retention(shape(h)).needed(bytes - resident);
     if (r.free_blocks == 0) unlink(c, first);
     start = first_block(first);
+    c.counters.cut.add(n);
   }
-  counters_[index(class_of(h))].cut.add(n);
   // The blocks are ours: they are linked, and their pages faulted in, without the lock.
   return link_blocks(start, shape(h), indices, n);
 }
@@ -238,9 +238,9 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   const HomeClass h{window.class_byte(window.index_of(chain::first(blocks)))};
   if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
   const unsigned n = chain::count(blocks);
-  counters_[index(class_of(h))].returned.add(n);
   waste_.add(std::uint64_t{n} * shape(h).stride);
   const os::LockGuard guard(classes_[index(h)].mutex);
+  classes_[index(h)].counters.returned.add(n);
   GranuleIndex first = no_granule;
   while (chain::has_blocks(blocks)) {
     void* const block = chain::first(blocks);

@@ -10,9 +10,9 @@
 
 namespace terrace::heap {
 
-struct SlabCounters {
-  SharedCounter cut, returned, slabs_made, slabs_released;
-  SharedCounter purged_bytes;  // of slabs that are still in use
+struct SlabCounters {  // under the class's lock
+  LockedCounter cut, returned, slabs_made, slabs_released;
+  LockedCounter purged_bytes;  // of slabs that are still in use
 };
 
 class Slabs {
@@ -38,7 +38,7 @@ class Slabs {
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;
 
-  const SlabCounters& counters(SizeClass c) const noexcept { return counters_[index(c)]; }
+  const SlabCounters& counters(HomeClass h) const noexcept { return classes_[index(h)].counters; }
 
   void lock_all() noexcept;
   void unlock_all() noexcept;
@@ -51,6 +51,7 @@ class Slabs {
     span::GranuleIndex partial_last = span::no_granule;
     std::uint32_t empty = 0;  // of these, entirely free
     std::uint32_t next_colour = 0;
+    SlabCounters counters;
   };
 
   span::GranuleIndex make_slab(HomeClass h) noexcept;
@@ -82,7 +83,6 @@ class Slabs {
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];
-  SlabCounters counters_[max_size_classes];
 };
 
 }  // namespace terrace::heap

@@ -121,7 +121,6 @@ void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcep
 
 void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
   for (const ChainWord w : {core_.take_word(slot, h), core_.take_reserve(slot, h)}) {
-    transfers_[index(class_of(h))].from_core.add(chain::count(w));
     slabs_.put_back(w);
   }
 }
@@ -158,9 +157,7 @@ void Heap::reclaim_depots() noexcept {
 bool Heap::give_up_oldest(level::Shard& shard, HomeClass h) noexcept {
   const ChainWord w = shard.pop_oldest(index(h));
   if (w == chain::empty) return false;
-  const SizeClass c = class_of(h);
-  transfers_[index(c)].depot_out.add(chain::count(w));
-  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(c));
+  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(class_of(h)));
   slabs_.put_back(w);
   return true;
 }
@@ -176,25 +173,17 @@ ChainWord Heap::fetch_chain(HomeClass h) noexcept {
   bool foreign = false;
   const ChainWord w = depots_.take(place(), index(h), foreign);
   if (w == chain::empty) return w;
-  TransferCounters& t = transfers_[index(class_of(h))];
-  const unsigned n = chain::count(w);
-  depot_budget_.release(std::uint64_t{n} * class_size(class_of(h)));
-  t.depot_out.add(n);
-  t.depot_refills.add();
-  if (foreign) t.foreign.add(n);
+  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(class_of(h)));
+  if (foreign) transfers_[index(class_of(h))].foreign.add(chain::count(w));
   return w;
 }
 
-void Heap::store_chain(HomeClass h, ChainWord w) noexcept {
-  const SizeClass c = class_of(h);
+void Heap::store_chain(ChainWord w) noexcept {
+  const HomeClass h = home_of_chain(w);
   const unsigned n = chain::count(w);
   if (reserve_in_depots(h, n)) {
-    if (depots_.put(place(), index(h), w)) {
-      transfers_[index(c)].depot_in.add(n);
-      transfers_[index(c)].depot_spills.add();
-      return;
-    }
-    depot_budget_.release(std::uint64_t{n} * class_size(c));
+    if (depots_.put(place(), index(h), w)) return;
+    depot_budget_.release(std::uint64_t{n} * class_size(class_of(h)));
   }
   slabs_.put_back(w);
 }
@@ -220,12 +209,11 @@ void* Heap::hand_out_first(ChainWord w, ChainWord& rest) noexcept {
   return block;
 }
 
-// As above; the rest goes into the word, or elsewhere if another thread of the slot was faster or the slot is stopped. The
-// chain has been counted as one that came into the core.
+// As above; the rest goes into the word, or elsewhere if another thread of the slot was faster or the slot is stopped.
 void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
   ChainWord rest = chain::empty;
   void* const block = hand_out_first(w, rest);
-  if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_from_core(rest);
+  if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_chain(rest);
   return block;
 }
 
@@ -254,7 +242,6 @@ ChainWord Heap::fetch_within_cap(Slot& slot, HomeClass h, unsigned cap) noexcept
 void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass word = own_word(slot, c);
   const HomeClass h = home_class(c, core_.home_of(slot));
-  TransferCounters& t = transfers_[index(c)];
   if (slot.refills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) tick();
   mark_recent(slot, h);
   ChainWord w = core_.take_reserve(slot, h);
@@ -269,10 +256,9 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   }
   if (w == chain::empty) w = steal_chain(c);
   if (w == chain::empty) {
-    t.failed_refills.add();
+    transfers_[index(c)].failed_refills.add();
     return nullptr;
   }
-  t.into_core.add(chain::count(w));
   return hand_out(slot, word, w);
 }
 
@@ -284,9 +270,8 @@ void* Heap::allocate_past_core(SizeClass c) noexcept {
   if (w == chain::empty) return nullptr;
   ChainWord rest = chain::empty;
   void* const block = hand_out_first(w, rest);
-  transfers_[index(c)].into_core.add();
   transfers_[index(c)].handed_out.add();
-  if (rest != chain::empty) store_chain(home_of_chain(rest), rest);
+  if (rest != chain::empty) store_chain(rest);
   return block;
 }
 
@@ -309,7 +294,6 @@ void* Heap::allocate_small(SizeClass c) noexcept {
 // A full word: its chain becomes the reserve, and what was the reserve leaves. A word of another home has none.
 void Heap::spill(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
-  TransferCounters& t = transfers_[index(c)];
   ChainWord w = core_.take_word(slot, h);
   if (w == chain::empty) return;
   const std::uint64_t nth = slot.spills[index(c)].add();
@@ -322,27 +306,18 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
     if (core_.put_reserve(slot, h, w))
       w = before;
     else if (before != chain::empty)
-      store_from_core(before);
+      store_chain(before);
   }
   if (w == chain::empty) return;
-  if (!at_home) t.foreign.add(chain::count(w));
-  store_from_core(w);
+  if (!at_home) transfers_[index(c)].foreign.add(chain::count(w));
+  store_chain(w);
 }
 
-void Heap::store_from_core(ChainWord w) noexcept {
-  const HomeClass h = home_of_chain(w);
-  transfers_[index(class_of(h))].from_core.add(chain::count(w));
-  store_chain(h, w);
-}
-
-void Heap::free_past_core(void* p, HomeClass h) noexcept {
-  transfers_[index(class_of(h))].direct_frees.add();
-  slabs_.put_back(chain::pushed(chain::empty, p));
-}
+void Heap::free_past_core(void* p) noexcept { slabs_.put_back(chain::pushed(chain::empty, p)); }
 
 void Heap::free_small(void* p, HomeClass h) noexcept {
   Slot* const slot = core_.current();
-  if (slot == nullptr) return free_past_core(p, h);
+  if (slot == nullptr) return free_past_core(p);
   // Twice: after a spill there is room, unless the word is stopped or other threads of the slot fill it at once.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const arch::Sequence r = core_.push(*slot, h, p);
@@ -353,7 +328,7 @@ void Heap::free_small(void* p, HomeClass h) noexcept {
       if (grow_cap(*slot, h) <= before) spill(*slot, h);
     }
   }
-  free_past_core(p, h);
+  free_past_core(p);
 }
 
 }  // namespace terrace::heap

@@ -8,10 +8,15 @@ using heap::HomeClass;
 using heap::max_size_classes;
 using level::Slot;
 
-/// By size class: blocks in the slots and in the depots, and what the slots have counted.
+/// By size class: blocks in the slots, and what those have counted.
 struct Held {
-  std::array<std::uint64_t, max_size_classes> slots{}, depot{}, popped{}, refills{}, spills{};
+  std::array<std::uint64_t, max_size_classes> slots{}, popped{}, refills{}, spills{};
 };
+
+using Rows = std::array<Row, max_size_classes>;
+
+// What others change meanwhile may be read in any order.
+constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a - min_of(a, b); }
 
 void count_words(const Slot& slot, Held& held) noexcept {
   for (std::size_t h = 1; h < level::slot_words; ++h) {
@@ -30,11 +35,6 @@ void count_words(const Slot& slot, Held& held) noexcept {
 void count_held(heap::Heap& h, Held& held) noexcept {
   for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.core().slot(i), held);
   for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(*s, held);
-  for (unsigned i = 0; i < h.depots().count(); ++i) {
-    for (std::size_t key = 1; key < level::depot_keys; ++key) {
-      held.depot[index(heap::class_of(heap::home_at(key)))] += h.depots().at(i).blocks(key);
-    }
-  }
 }
 
 // Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole chains).
@@ -48,14 +48,12 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
   return sum;
 }
 
-// The core level: allocations are counted, each refill being one; what was freed follows from what was moved and from what the
-// words hold.
-Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::size_t size) noexcept {
+// The core level: allocations are counted, each refill being one; what was freed follows from what is live.
+Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::uint64_t live, std::size_t size) noexcept {
   Row r;
   const std::uint64_t allocations = held.popped[c] + held.refills[c] - t.failed_refills.read() + t.handed_out.read();
-  const std::uint64_t gone = t.into_core.read() - t.from_core.read() - held.slots[c];  // to the program, and not come back here
   r.set(Column::allocations, allocations);
-  r.set(Column::frees, allocations - gone + t.direct_frees.read());
+  r.set(Column::frees, allocations - live);
   r.set(Column::refills, held.refills[c]);
   r.set(Column::spills, held.spills[c]);
   r.set(Column::foreign, t.foreign.read());
@@ -63,24 +61,33 @@ Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, s
   return r;
 }
 
-Row processor_row(const heap::TransferCounters& t, std::uint64_t in_depot, std::size_t size) noexcept {
-  Row r;
-  r.set(Column::allocations, t.depot_out.read());
-  r.set(Column::frees, t.depot_in.read());
-  r.set(Column::refills, t.depot_refills.read());
-  r.set(Column::spills, t.depot_spills.read());
-  r.set(Column::held, in_depot * size);
-  return r;
+void count_depots(heap::Heap& h, Rows& rows) noexcept {
+  for (unsigned i = 0; i < h.depots().count(); ++i) {
+    for (std::size_t key = 1; key < level::depot_keys; ++key) {
+      const level::StackCounters& s = h.depots().at(i).counters(key);
+      const SizeClass c = heap::class_of(heap::home_at(key));
+      Row r;
+      r.set(Column::allocations, s.blocks_out.read());
+      r.set(Column::frees, s.blocks_in.read());
+      r.set(Column::refills, s.chains_out.read());
+      r.set(Column::spills, s.chains_in.read());
+      r.set(Column::held, less(r.get(Column::frees), r.get(Column::allocations)) * heap::class_size(c));
+      rows[index(c)].add(r);
+    }
+  }
 }
 
-Row global_row(const heap::SlabCounters& s) noexcept {
-  Row r;
-  r.set(Column::allocations, s.cut.read());
-  r.set(Column::frees, s.returned.read());
-  r.set(Column::refills, s.slabs_made.read());
-  r.set(Column::spills, s.slabs_released.read());
-  r.set(Column::purged, s.purged_bytes.read());
-  return r;
+void count_slabs(const heap::Slabs& slabs, Rows& rows) noexcept {
+  for (std::size_t i = 1; i < heap::home_class_count; ++i) {
+    const heap::SlabCounters& s = slabs.counters(heap::home_at(i));
+    Row r;
+    r.set(Column::allocations, s.cut.read());
+    r.set(Column::frees, s.returned.read());
+    r.set(Column::refills, s.slabs_made.read());
+    r.set(Column::spills, s.slabs_released.read());
+    r.set(Column::purged, s.purged_bytes.read());
+    rows[index(heap::class_of(heap::home_at(i)))].add(r);
+  }
 }
 
 Row large_row(const heap::Heap& h) noexcept {
@@ -118,14 +125,16 @@ void take_snapshot(Snapshot& out) noexcept {
   auto& core = out.by_class[static_cast<std::size_t>(Level::core)];
   auto& processor = out.by_class[static_cast<std::size_t>(Level::processor)];
   auto& global = out.by_class[static_cast<std::size_t>(Level::global)];
+  count_depots(h, processor);
+  count_slabs(h.slabs(), global);
   for (std::size_t c = 1; c < heap::class_count; ++c) {
     const SizeClass size_class{static_cast<std::uint8_t>(c)};
     const std::size_t size = heap::class_size(size_class);
-    core[c] = core_row(h.transfers(size_class), held, c, size);
+    const std::uint64_t out_of_slabs = less(global[c].get(Column::allocations), global[c].get(Column::frees));
+    const std::uint64_t live = less(out_of_slabs, processor[c].get(Column::held) / size + held.slots[c]);
+    core[c] = core_row(h.transfers(size_class), held, c, live, size);
     core[c].set(Column::aborts, aborts_of(c));
-    processor[c] = processor_row(h.transfers(size_class), held.depot[c], size);
-    global[c] = global_row(h.slabs().counters(size_class));
-    out.live += (core[c].get(Column::allocations) - core[c].get(Column::frees)) * size;
+    out.live += live * size;
   }
   core[0].set(Column::aborts, aborts_of(0));
   out.by_class[static_cast<std::size_t>(Level::large)][0] = large_row(h);

@@ -8,13 +8,7 @@ ChainWord ChainStack::pop_oldest() noexcept {
   const ChainWord oldest = chains_[0];
   for (unsigned i = 1; i < count_; ++i) chains_[i - 1] = chains_[i];
   set_count(count_ - 1);
-  return oldest;
-}
-
-std::size_t ChainStack::blocks() const noexcept {
-  std::size_t sum = 0;
-  for (unsigned i = 0; i < count_; ++i) sum += chain::count(chains_[i]);
-  return sum;
+  return counted(oldest);
 }
 
 ChainWord Depots::take(Place own, std::size_t key, bool& foreign) noexcept {

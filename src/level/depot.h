@@ -6,6 +6,7 @@
 #pragma once
 
 #include "arch/chain.h"
+#include "base/counter.h"
 #include "level/budget.h"
 #include "os/mutex.h"
 
@@ -16,8 +17,12 @@
 namespace terrace::level {
 
 inline constexpr std::size_t depot_keys = 256;
-inline constexpr unsigned chains_per_stack = 47;
+inline constexpr unsigned chains_per_stack = 43;
 inline constexpr unsigned most_shards = 16;  // of one processor; with more slots, some share
+
+struct StackCounters {  // under the lock
+  LockedCounter blocks_in, blocks_out, chains_in, chains_out;
+};
 
 /// The chains of one key (a class, with its home), oldest first. Its shard is locked.
 class alignas(64) ChainStack {
@@ -26,21 +31,22 @@ class alignas(64) ChainStack {
     if (count_ == chains_per_stack) return false;
     chains_[count_] = chain;
     set_count(count_ + 1);
+    counters_.blocks_in.add(chain::count(chain));
+    counters_.chains_in.add();
     return true;
   }
   ChainWord pop_newest() noexcept {
     if (count_ == 0) return chain::empty;
     set_count(count_ - 1);
-    return chains_[count_];
+    return counted(chains_[count_]);
   }
   /// What has not been wanted for the longest time.
   ChainWord pop_oldest() noexcept;
   /// Whether anything was put or taken since the last call.
   bool was_recent() noexcept { return std::exchange(recent_, false); }
-  /// Blocks in all chains.
-  std::size_t blocks() const noexcept;
-  /// By anybody.
+  // By anybody:
   unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }  // relaxed: a hint
+  const StackCounters& counters() const noexcept { return counters_; }
 
  private:
   void set_count(std::uint32_t n) noexcept {
@@ -48,8 +54,15 @@ class alignas(64) ChainStack {
     recent_ = true;
   }
 
+  ChainWord counted(ChainWord taken) noexcept {
+    counters_.blocks_out.add(chain::count(taken));
+    counters_.chains_out.add();
+    return taken;
+  }
+
   std::uint32_t count_ = 0;
   bool recent_ = false;
+  StackCounters counters_;
   ChainWord chains_[chains_per_stack] = {};
 };
 
@@ -75,11 +88,7 @@ class Shard {
     const os::LockGuard guard(mutex_);
     return stacks_[key].was_recent();
   }
-  std::size_t blocks(std::size_t key) noexcept {
-    if (!has(key)) return 0;
-    const os::LockGuard guard(mutex_);
-    return stacks_[key].blocks();
-  }
+  const StackCounters& counters(std::size_t key) const noexcept { return stacks_[key].counters(); }
   os::Mutex& mutex() noexcept { return mutex_; }
 
  private:

@@ -24,7 +24,11 @@ TEST_F(DepotsTest, gives_back_the_newest_chain_first) {
   bool foreign = true;
   EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(2));
   EXPECT_FALSE(foreign);
-  EXPECT_EQ(depots_.at(Place{0, 0}).blocks(7), 1U);
+  const StackCounters& counters = depots_.at(Place{0, 0}).counters(7);
+  EXPECT_EQ(counters.blocks_in.read(), 3U);
+  EXPECT_EQ(counters.blocks_out.read(), 2U);
+  EXPECT_EQ(counters.chains_in.read(), 2U);
+  EXPECT_EQ(counters.chains_out.read(), 1U);
   EXPECT_EQ(depots_.take({0, 0}, 7, foreign), fake(1));
   EXPECT_EQ(depots_.take({0, 0}, 7, foreign), chain::empty);
 }
