@@ -56,7 +56,7 @@ class Spans {
   /// not fault it in even once).
   static constexpr std::uint64_t dirty_floor = 256 * kib;
   static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
-  static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 8, .ceiling = 256 * mib};
+  static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 8, .ceiling = 512 * mib};
 
  private:
   static constexpr unsigned exact_bins = 32;
