@@ -92,7 +92,7 @@ std::uint64_t Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
 }
 
 // Worth a system call, and the process has more of it than it may keep.
-bool Slabs::wasteful(const Record& r) const noexcept {
+bool Slabs::wasteful(const Record& r) noexcept {
   if (r.when < worth_purging) return false;
   const std::uint64_t in_use = spans_->taken_bytes();
   return waste_.read() > max_of(small_.bound(in_use), bulky_.bound(in_use));

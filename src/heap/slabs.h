@@ -57,7 +57,7 @@ class Slabs {
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
-  bool wasteful(const span::Record& r) const noexcept;
+  bool wasteful(const span::Record& r) noexcept;
   std::uint64_t take_waste(span::Record& r, std::uint64_t bytes) noexcept;
   void link(Class& c, span::GranuleIndex first) noexcept;
   void link_last(Class& c, span::GranuleIndex first) noexcept;

@@ -3,8 +3,8 @@
 // that is kept costs everybody else. Nobody knows the future, but there is the past: what was given back and needed again soon
 // after should have been kept ("regret"). So the allowance grows by what is regretted, and fades while nothing is.
 //
-// A program that frees once and sleeps keeps the floor; one that frees and takes the same megabytes in a loop gives them back
-// once.
+// A program that frees once and sleeps keeps the floor, and of much memory a share that is given back when it goes on; one that
+// frees and takes the same megabytes in a loop gives them back once.
 #pragma once
 
 #include "base/bits.h"
@@ -16,15 +16,16 @@ class Retention {
  public:
   struct Rule {
     std::uint64_t floor;              // bytes, always
-    std::uint64_t small;              // up to so many bytes in use; beyond,
+    std::uint64_t small;              // up to so many bytes in use, now or lately; beyond,
     std::uint64_t share;              // 1/share of what is more
     std::uint64_t ceiling;            // bytes, of the allowance
     std::uint64_t ceiling_share = 1;  // nor is it more than 1/ceiling_share of what is more than small, if that is not 1
   };
   constexpr explicit Retention(Rule rule) noexcept : rule_(rule) {}
 
-  std::uint64_t bound(std::uint64_t in_use) const noexcept {
-    const std::uint64_t beyond = in_use - min_of(in_use, rule_.small);
+  std::uint64_t bound(std::uint64_t in_use) noexcept {
+    if (in_use > lately_.read()) lately_.set(in_use);
+    const std::uint64_t beyond = lately_.read() - min_of(lately_.read(), rule_.small);
     const std::uint64_t most = rule_.ceiling_share == 1 ? rule_.ceiling : beyond / rule_.ceiling_share;
     return max_of(rule_.floor + beyond / rule_.share, min_of(allowance_.read(), most));
   }
@@ -43,11 +44,13 @@ class Retention {
     regrettable_.set(now - min_of(now, before_));
     before_ = regrettable_.read();
     allowance_.set(allowance_.read() - allowance_.read() / 4);
+    lately_.set(lately_.read() - lately_.read() / 4);
   }
 
  private:
   Rule rule_;
   SharedCounter allowance_, regrettable_;
+  SharedCounter lately_;  // bytes in use
   std::uint64_t before_ = 0;
 };
 

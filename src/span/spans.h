@@ -51,12 +51,12 @@ class Spans {
   os::Mutex& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
 
-  /// Dirty memory is purged at once beyond the largest of: this and an eighth of what is in use beyond 8 MiB, what should have
-  /// been kept lately, and twice the span that was given last (a program that takes and gives the same buffer in a loop should
-  /// not fault it in even once).
+  /// Dirty memory is purged at once beyond the largest of: this and a quarter of what is or lately was in use beyond 8 MiB,
+  /// what should have been kept lately, and twice the span that was given last (a program that takes and gives the same buffer
+  /// in a loop should not fault it in even once).
   static constexpr std::uint64_t dirty_floor = 256 * kib;
   static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
-  static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 8, .ceiling = 512 * mib};
+  static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 4, .ceiling = 512 * mib};
 
  private:
   static constexpr unsigned exact_bins = 32;

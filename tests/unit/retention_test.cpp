@@ -11,7 +11,7 @@ namespace {
 constexpr Retention::Rule rule{.floor = 100, .small = 1000, .share = 10, .ceiling = 5000};
 
 TEST(Retention, is_the_floor_or_the_share_at_first) {
-  const Retention r(rule);
+  Retention r(rule);
   EXPECT_EQ(r.bound(0), 100U);
   EXPECT_EQ(r.bound(999), 100U);
   EXPECT_EQ(r.bound(2000), 200U);
@@ -27,6 +27,16 @@ TEST(Retention, rises_by_what_was_given_back_and_needed_again) {
   EXPECT_EQ(r.bound(0), 1000U);
   r.needed(5000);
   EXPECT_EQ(r.bound(0), 1000U);
+}
+
+TEST(Retention, remembers_for_a_while_what_was_in_use) {
+  Retention r(rule);
+  EXPECT_EQ(r.bound(5000), 500U);
+  EXPECT_EQ(r.bound(0), 500U);
+  r.fade();
+  EXPECT_EQ(r.bound(0), 375U);
+  for (int i = 0; i < 100; ++i) r.fade();
+  EXPECT_EQ(r.bound(0), 100U);
 }
 
 TEST(Retention, growth_is_no_regret) {
