@@ -14,15 +14,28 @@ set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace)
 target_include_directories(terrace_static INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
+set(TERRACE_SHARED_LINK_OPTIONS
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
+    -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
 if(NOT TERRACE_SANITIZE)
   # Linked by the C driver: the object must not depend on libstdc++.
   add_library(terrace_shared SHARED ${everything})
   set_target_properties(terrace_shared PROPERTIES
     OUTPUT_NAME terrace LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/shim/terrace.map)
-  target_link_options(terrace_shared PRIVATE
-    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
-    -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
+  target_link_options(terrace_shared PRIVATE ${TERRACE_SHARED_LINK_OPTIONS})
   target_include_directories(terrace_shared INTERFACE
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endif()
+
+# The shared object once more, of the same sources with flags of its own: for a test or a benchmark that wants it otherwise.
+function(terrace_variant target)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.cpp
+       ${CMAKE_SOURCE_DIR}/src/*/${CMAKE_SYSTEM_PROCESSOR}/*.S)
+  list(FILTER sources EXCLUDE REGEX "/src/lab/")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+  add_library(${target} SHARED ${sources})
+  target_link_libraries(${target} PRIVATE terrace_flags)
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
+  target_link_options(${target} PRIVATE ${TERRACE_SHARED_LINK_OPTIONS})
+endfunction()

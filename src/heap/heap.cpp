@@ -196,13 +196,14 @@ std::size_t Heap::small_size(const void* p) const noexcept {
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
   std::size_t have = small_size(p);
-  if (size <= have && (size > have / 2 || have <= cache_line)) return p;
   if (have == 0) {
     have = usable_size(p, "realloc");
     if (size > SizeRule::largest) {
       if (large_.resize(p, size)) return p;
       if (void* const moved = large_.move(p, size)) return moved;
     }
+  } else if (size <= have && (size > have / 2 || have <= cache_line)) {
+    return p;
   } else if (slabs_.block_start(p) != p) {
     report_invalid_pointer("realloc", p);
   }

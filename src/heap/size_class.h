@@ -83,7 +83,11 @@ constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_ca
 inline constexpr std::size_t home_class_count = level::slot_words;
 inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
 inline constexpr std::size_t other_classes = max_size_classes - 1 - subline_classes;
+#if defined(TERRACE_MAX_HOMES)  // a test: slots share homes on a machine of few cpus, too
+inline constexpr std::size_t max_homes = TERRACE_MAX_HOMES;
+#else
 inline constexpr std::size_t max_homes = (home_class_count - 1 - other_classes) / subline_classes;
+#endif
 // Numbers: those of class 1 for each home, then of class 2 and 3, then one for each other class. Homes count downwards, so that
 // word(home) of class c lies at slot(home) + (c * max_homes - home) words: one multiplication more exact than the slot's, and
 // no other path (see fast_path.h).
