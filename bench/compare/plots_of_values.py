@@ -79,6 +79,11 @@ def latency(data: Comparison, look: Look) -> Plot:
     )
 
 
+def _shown(e: Estimate) -> Estimate:
+    """Less than a step of the clock is 0, for which a logarithmic axis has no place."""
+    return Estimate(max(1, e.middle), max(1, e.low), max(1, e.high), e.count)
+
+
 def _latency_of(data: Comparison, look: Look, workloads: list[str]) -> tuple[list[Json], Json]:
     traces: list[Json] = []
     shape = layout(430, margin={"l": 70, "r": 20, "t": 50, "b": 60})
@@ -95,7 +100,7 @@ def _latency_of(data: Comparison, look: Look, workloads: list[str]) -> tuple[lis
                 elif found:  # of absolute values of different workloads there is no interval worth showing
                     mean = geometric_mean([max(1, e.middle) for e in found])
                     points.append((f"{title} %", Estimate(mean, mean, mean, len(found))))
-            estimates = [e for _, e in points]
+            estimates = [_shown(e) for _, e in points]
             heights += [e.middle for e in estimates]
             traces.append(
                 {

@@ -7,10 +7,11 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+sys.path[:0] = [str(Path(__file__).resolve().parent.parent / folder) for folder in ("common", "peers")]
 
-from interleave import Rounds, Subject, Values, glibc, interleaved, median, preloaded, run, save_raw, spread
-from report import Report, arguments, can_plot, figure, plain_numbers, save
+import allocators
+from interleave import Rounds, Subject, Values, interleaved, median, run, save_raw, spread
+from report import ROOT, Report, arguments, can_plot, figure, plain_numbers, save
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
 MIB = 2**20
@@ -45,7 +46,8 @@ def _plot(results: Rounds, names: list[str], counts: tuple[int, ...], path: Path
 def main(argv: list[str]) -> int:
     options = arguments(__doc__, argv, rounds=5)
     counts = (1, 50) if options.smoke else THREADS
-    subjects = [glibc(), preloaded("terrace", options.library)]
+    # 10,000 threads keep rpmalloc busy for ten minutes and more: most of them spin.
+    subjects = [s for s in allocators.subjects(options.library, ROOT / "build" / "peers") if s.name != "rpmalloc"]
     program = options.build / "bench" / "seeds" / "bench_sleepers"
     results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, counts))
     save_raw(options.out, "sleepers", results)
