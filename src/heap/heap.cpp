@@ -123,7 +123,13 @@ void* Heap::allocate(std::size_t size) noexcept {
     size += cache_line;
   if (size <= SizeRule::largest) return allocate_small(class_for(size));
   bool zero = false;
-  return large_.allocate(size, SizeRule::quantum, zero);
+  return allocate_large(size, SizeRule::quantum, zero);
+}
+
+void* Heap::allocate_large(std::size_t size, std::size_t align, bool& zero) noexcept {
+  void* const p = large_.allocate(size, align, zero);
+  if (p != nullptr || !make_room(size)) return p;
+  return large_.allocate(size, align, zero);
 }
 
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
@@ -132,7 +138,7 @@ void* Heap::allocate_zeroed(std::size_t size) noexcept {
   if (size <= worth_knowing_zero) {
     p = heap::allocate(size);
   } else if (ready()) {
-    p = large_.allocate(size, SizeRule::quantum, zero);
+    p = allocate_large(size, SizeRule::quantum, zero);
   }
   if (p != nullptr && !zero) std::memset(p, 0, size);
   return p;
@@ -145,7 +151,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
     return allocate_small(aligned_class_for(size, align));
   }
   bool zero = false;
-  return large_.allocate(size, align, zero);
+  return allocate_large(size, align, zero);
 }
 
 void Heap::free(void* p) noexcept {

@@ -84,6 +84,7 @@ class Heap {
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
+  void* allocate_large(std::size_t size, std::size_t align, bool& zero) noexcept;
   void free_past_core(void* p) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
   void store_chain(ChainWord blocks) noexcept;
@@ -111,6 +112,8 @@ class Heap {
   std::uint64_t tick() noexcept;
   void reset_locks_in_child() noexcept;
   void drain_slot(level::Slot& slot) noexcept;
+  void drain_all() noexcept;
+  bool make_room(std::size_t bytes) noexcept;
   void drain_idle_slots(bool all) noexcept;
   void drain_depots(bool all) noexcept;
   std::uint64_t purged_bytes() const noexcept;

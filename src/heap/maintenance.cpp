@@ -93,17 +93,27 @@ void Heap::drain_depots(bool all) noexcept {
   }
 }
 
+void Heap::drain_all() noexcept {
+  const os::LockGuard guard(maintenance_);
+  drain_idle_slots(true);
+  drain_depots(true);
+  slabs_.trim();
+  spans_.purge_all();
+}
+
 bool Heap::trim() noexcept {
   if (!ready()) return false;
   const std::uint64_t before = purged_bytes();
-  {
-    const os::LockGuard guard(maintenance_);
-    drain_idle_slots(true);
-    drain_depots(true);
-    slabs_.trim();
-    spans_.purge_all();
-  }
+  drain_all();
   return purged_bytes() != before;
+}
+
+// Memory is short: what is missing may lie in the levels, in pieces. Whether another try makes sense; not for more than there
+// ever was, which some programs ask for just to see.
+bool Heap::make_room(std::size_t bytes) noexcept {
+  if (bytes > spans_.window().extent() || ThreadSlots::closed()) return false;
+  drain_all();
+  return true;
 }
 
 std::uint64_t Heap::purged_bytes() const noexcept {

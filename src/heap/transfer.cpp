@@ -255,6 +255,7 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
     follow_frontier();
   }
   if (w == chain::empty) w = steal_chain(c);
+  if (w == chain::empty && make_room(0)) w = slabs_.cut(h, 1);
   if (w == chain::empty) {
     transfers_[index(c)].failed_refills.add();
     return nullptr;
@@ -267,6 +268,7 @@ void* Heap::allocate_past_core(SizeClass c) noexcept {
   ChainWord w = fetch_chain(h);
   if (w == chain::empty) w = slabs_.cut(h, 1);
   if (w == chain::empty) w = steal_chain(c);
+  if (w == chain::empty && make_room(0)) w = slabs_.cut(h, 1);
   if (w == chain::empty) return nullptr;
   ChainWord rest = chain::empty;
   void* const block = hand_out_first(w, rest);
