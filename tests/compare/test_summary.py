@@ -2,7 +2,8 @@
 """What is told of made-up measurements is what they were made from."""
 
 import pytest
-from made_up import BROKEN, FACTOR, header, stored
+from findings import findings
+from made_up import BROKEN, FACTOR, header, measurements, stored
 from metrics import PEAK, SETTLED, TIME
 from store import WORK, Key, Measurement, Store
 from summary import OURS, Comparison
@@ -42,6 +43,16 @@ def test_further_thread_counts_are_in_no_mean(exact):
     assert sum(len(exact.sections[group]) for group in ("micro", "trace", "program")) == len(exact.sections["all"]) == 11
     assert "churn/8" in exact.workloads
     assert all("churn/8" not in section for section in exact.sections.values())
+
+
+def test_who_was_measured_in_a_few_workloads_is_in_no_ranking(tmp_path):
+    store = Store(tmp_path / "x.jsonl")
+    store.begin(header())
+    for measurement in measurements(6, 0):
+        if measurement.key.allocator != OURS or measurement.key.workload == "churn/1":
+            store.add(measurement)
+    store.close()
+    assert next(findings(Comparison(store))).startswith("time, all: left is the best (0.90 of glibc)")
 
 
 def test_a_failure_is_told_and_the_rest_counts(exact):
