@@ -9,6 +9,7 @@
 #include "heap/large.h"
 #include "heap/slabs.h"
 #include "heap/thread_slots.h"
+#include "level/budget.h"
 #include "level/depot.h"
 #include "topology/topology.h"
 

@@ -7,7 +7,6 @@
 
 #include "arch/chain.h"
 #include "base/counter.h"
-#include "level/budget.h"
 #include "os/mutex.h"
 
 #include <cstddef>
@@ -17,8 +16,8 @@
 namespace terrace::level {
 
 inline constexpr std::size_t depot_keys = 256;
-inline constexpr unsigned chains_per_stack = 43;
-inline constexpr unsigned most_shards = 16;  // of one processor; with more slots, some share
+inline constexpr unsigned chains_per_stack = 43;  // with what else a stack has, six lines
+inline constexpr unsigned most_shards = 16;       // of one processor; with more slots, some share
 
 struct StackCounters {  // under the lock
   LockedCounter blocks_in, blocks_out, chains_in, chains_out;
@@ -65,7 +64,9 @@ class alignas(64) ChainStack {
   StackCounters counters_;
   ChainWord chains_[chains_per_stack] = {};
 };
+static_assert(sizeof(ChainStack) == 6 * 64);  // whole lines: neighbours are other keys, which others may want
 
+/// The chains of the slots whose number is the same modulo the shards. Any thread may call any function.
 class Shard {
  public:
   bool push(std::size_t key, ChainWord chain) noexcept {

@@ -23,6 +23,7 @@ class Retention {
   };
   constexpr explicit Retention(Rule rule) noexcept : rule_(rule) {}
 
+  /// What may be kept, now that so much is in use; that is remembered. Of two threads that raise it one may be lost.
   std::uint64_t bound(std::uint64_t in_use) noexcept {
     if (in_use > lately_.read()) lately_.set(in_use);
     const std::uint64_t beyond = lately_.read() - min_of(lately_.read(), rule_.small);
