@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 import catalogue
 import machine
+import picture
 import probed
 from campaign import Plan, measure_all
 from findings import findings
@@ -50,7 +52,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=10, help="default 10")
     parser.add_argument("--latency-rounds", type=int, default=5, help="rounds in which each call is timed; default 5")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where compare.html, .md, .json and .jsonl go")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where compare.html, .md, .svg, .json and .jsonl go")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="build directory with library and programs")
     parser.add_argument("--library", type=Path, help="another object to preload than the build directory's")
     parser.add_argument("--peers", type=Path, default=ROOT / "build" / "peers", help="where `terrace bench peers` built the others")
@@ -186,6 +188,8 @@ def write(store: Store, out: Path, console: Console) -> Comparison:
     (out / "compare.html").write_text(page(data, sentences), encoding="utf-8")
     (out / "compare.md").write_text(markdown(data, sentences), encoding="utf-8")
     (out / "compare.json").write_text(_raw(data, sentences), encoding="utf-8")
+    if importlib.util.find_spec("matplotlib") is not None:
+        picture.draw(data, out / "compare.svg")
     for table in (overview(data), losses(data), failures(data)):
         if table.rows:
             _print(console, table)

@@ -12,18 +12,12 @@ from metrics import PEAK, SETTLED, TIME, Metric
 from summary import LOST, ONE, OURS, WON, Comparison
 
 
-MOST_OF = 0.9
-
-
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
 def _best_mean(data: Comparison, metric: Metric, section: str) -> str | None:
-    known = {a: m for a in data.allocators if (m := data.mean(metric, section, a))}
-    # The mean of a few workloads says nothing beside that of all.
-    most = max((m.count for m in known.values()), default=0)
-    means = {a: m.middle for a, m in known.items() if m.count >= MOST_OF * most}
+    means = data.comparable_means(metric, section)
     if len(means) < 2:
         return None
     ranked = sorted(means, key=lambda a: means[a])

@@ -17,6 +17,7 @@ from store import WORK, Header, Measurement, Store
 
 OURS = "terrace"
 LOST = 1.10  # of the best other allocator's: from here on Terrace loses a workload
+MOST = 0.9  # of the workloads
 WON = 1.03  # of the best: up to here nobody tells the difference
 
 ONE, MORE = "1 thread", "more threads"
@@ -121,6 +122,12 @@ class Comparison:
                 middles.append(found.middle)
                 drawn.append(self._drawn_medians(metric, workload, allocator, base))
         return medians.mean_of_medians(middles, drawn) if middles else None
+
+    def comparable_means(self, metric: Metric, section: str) -> dict[str, float]:
+        """By allocator, of those that were measured in most workloads: the mean of a few says nothing beside that of all."""
+        means = {a: m for a in self.allocators if (m := self.mean(metric, section, a))}
+        most = max((m.count for m in means.values()), default=0)
+        return {a: m.middle for a, m in means.items() if m.count >= MOST * most}
 
     def known(self, metric: Metric, section: str) -> int:
         """How many workloads of a section have this quantity, under any allocator."""
