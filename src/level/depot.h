@@ -64,7 +64,7 @@ class alignas(64) ChainStack {
   StackCounters counters_;
   ChainWord chains_[chains_per_stack] = {};
 };
-static_assert(sizeof(ChainStack) == 6 * 64);  // whole lines: neighbours are other keys, which others may want
+static_assert(sizeof(ChainStack) == std::size_t{6} * 64);  // whole lines: neighbours are other keys, which others may want
 
 /// The chains of the slots whose number is the same modulo the shards. Any thread may call any function.
 class Shard {
