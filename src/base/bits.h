@@ -2,7 +2,6 @@
 // Small arithmetic on sizes and addresses. Everything is overflow-aware or says what it requires.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +10,8 @@ namespace terrace {
 /// Requires: align is a power of two and value + align does not overflow.
 constexpr std::size_t round_up(std::size_t value, std::size_t align) noexcept { return (value + align - 1) & ~(align - 1); }
 constexpr std::size_t round_down(std::size_t value, std::size_t align) noexcept { return value & ~(align - 1); }
-constexpr bool is_power_of_two(std::size_t value) noexcept { return std::has_single_bit(value); }
+// Not std::has_single_bit(), which calls a function where the processor's counting instruction may not be assumed.
+constexpr bool is_power_of_two(std::size_t value) noexcept { return value != 0 && (value & (value - 1)) == 0; }
 
 inline std::uintptr_t address_of(const void* p) noexcept { return reinterpret_cast<std::uintptr_t>(p); }
 inline std::byte* pointer_to(std::uintptr_t address) noexcept {

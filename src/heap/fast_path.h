@@ -52,6 +52,19 @@ TERRACE_INLINE void* allocate(std::size_t size) noexcept {
   return allocate_slow(size);
 }
 
+/// A block of a class that has one word per slot, or null: the cold way is the caller's.
+TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
+  const FastPath& f = fast_path;
+  void* block;
+  if (f.size_limit == 0) [[unlikely]]
+    return nullptr;
+  if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, level::slot_size, index(h), block) !=
+      arch::Sequence::done) [[unlikely]] {
+    return nullptr;
+  }
+  return handed_out(block);
+}
+
 TERRACE_INLINE void free(void* p) noexcept {
   const FastPath& f = fast_path;
   // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.

@@ -146,10 +146,12 @@ void* Heap::allocate_zeroed(std::size_t size) noexcept {
 
 void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
   if (align <= SizeRule::quantum) return heap::allocate(size);
-  if (!ready()) return nullptr;
   if (size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned) {
-    return allocate_small(aligned_class_for(size, align));
+    const SizeClass c = aligned_class_for(size, align);
+    if (void* const block = allocate_from(home_class(c, 0))) return block;
+    return ready() ? allocate_small(c) : nullptr;
   }
+  if (!ready()) return nullptr;
   bool zero = false;
   return allocate_large(size, align, zero);
 }

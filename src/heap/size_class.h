@@ -13,6 +13,7 @@
 #include "level/slot.h"
 
 #include <array>
+#include <bit>
 
 namespace terrace::heap {
 

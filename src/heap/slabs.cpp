@@ -207,18 +207,30 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
   return link_blocks(start, shape(h), indices, n);
 }
 
-// Marks one block free. The class is locked.
-void Slabs::put_back_one(HomeClass h, GranuleIndex first, void* block) noexcept {
-  Class& c = classes_[index(h)];
+// Marks the leading blocks of the chain free, as many as lie in this slab: at least one. What follows them. The class is locked.
+ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blocks) noexcept {
   Record& r = spans_->window().record(first);
-  const std::uint32_t nth = shape(h).block_at(static_cast<std::uint32_t>(static_cast<std::byte*>(block) - first_block(first)));
-  if (nth >= r.block_count) report_invalid_pointer("free", block);
-  const std::uint64_t bit = std::uint64_t{1} << nth % 64;
-  if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
-  r.free_map[nth / 64] |= bit;
-  r.scan = min_of(r.scan, nth / 64);
-  r.when += shape(h).stride;
-  if (r.free_blocks++ == 0) link(c, first);
+  const Shape& s = shape(h);
+  const std::byte* const start = first_block(first);
+  const std::uintptr_t length = r.granules * span::granule_size - r.start;
+  std::uint32_t n = 0;
+  for (; chain::has_blocks(blocks); ++n) {
+    void* const block = chain::first(blocks);
+    const std::uintptr_t offset = address_of(block) - address_of(start);
+    if (offset >= length && n != 0) break;  // in another slab
+    const std::uint32_t nth = offset < length ? s.block_at(static_cast<std::uint32_t>(offset)) : s.blocks;
+    if (nth >= s.blocks) report_invalid_pointer("free", block);
+    if (!chain::intact(blocks)) report_write_after_free("free", block);
+    const std::uint64_t bit = std::uint64_t{1} << nth % 64;
+    if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
+    r.free_map[nth / 64] |= bit;
+    r.scan = min_of(r.scan, nth / 64);
+    blocks = chain::rest(blocks);
+  }
+  r.when += std::uint64_t{n} * s.stride;
+  if (r.free_blocks == 0) link(classes_[index(h)], first);
+  r.free_blocks += n;
+  return blocks;
 }
 
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
@@ -241,19 +253,13 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   waste_.add(std::uint64_t{n} * shape(h).stride);
   const os::LockGuard guard(classes_[index(h)].mutex);
   classes_[index(h)].counters.returned.add(n);
-  GranuleIndex first = no_granule;
   while (chain::has_blocks(blocks)) {
-    void* const block = chain::first(blocks);
-    if (!chain::intact(blocks)) report_write_after_free("free", block);
-    blocks = chain::rest(blocks);
-    const GranuleIndex granule = window.index_of(block);
-    if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", block);
+    const GranuleIndex granule = window.index_of(chain::first(blocks));
+    if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", chain::first(blocks));
     const GranuleIndex slab = window.record(granule).first;
-    if (slab != first && first != no_granule) settle(h, first);
-    first = slab;
-    put_back_one(h, slab, block);
+    blocks = put_back_leading(h, slab, blocks);
+    settle(h, slab);
   }
-  settle(h, first);
 }
 
 void Slabs::trim() noexcept {

@@ -63,7 +63,7 @@ class Slabs {
   void link_last(Class& c, span::GranuleIndex first) noexcept;
   void unlink(Class& c, span::GranuleIndex first) noexcept;
   unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
-  void put_back_one(HomeClass h, span::GranuleIndex first, void* block) noexcept;
+  ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }

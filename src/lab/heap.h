@@ -20,6 +20,7 @@
 #include "topology/topology.h"
 
 #include <atomic>
+#include <bit>
 
 namespace terrace::lab {
 

@@ -8,6 +8,7 @@
 #include "shim/entry.h"
 #include "terrace/stats.h"
 
+#include <bit>
 #include <cstdio>
 #include <malloc.h>
 
