@@ -2,7 +2,8 @@
 """Measures what a store does not have yet, round by round.
 
 Within a round every workload runs under each allocator before the next workload begins, so that the runs a ratio is made of are
-close in time; the first allocator runs twice, and who begins changes from round to round.
+close in time; the first allocator runs twice, and who begins changes from round to round. What reads files has one run before that
+does not count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
 """
 
 from __future__ import annotations
@@ -130,6 +131,20 @@ class Failures:
         return self.counts.get((key.kind, key.workload, key.allocator), 0) >= GIVE_UP
 
 
+class WarmUp:
+    """A run that does not count, before the first one of a workload in a round. Micro benchmarks read nothing."""
+
+    def __init__(self, reference: Subject, scratch: Scratch) -> None:
+        self._reference, self._scratch = reference, scratch
+        self._last: tuple[str, int] | None = None
+
+    def before(self, step: Step) -> None:
+        turn = (step.workload.key, step.key.round)
+        if turn != self._last and step.workload.group != "micro":
+            _measured(Step(step.key, step.workload, self._reference), self._scratch)  # if it fails the next one tells
+        self._last = turn
+
+
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return "?"
@@ -148,6 +163,7 @@ def measure_all(plan: Plan, store: Store, console: Console, retry: bool = False)
     with tempfile.TemporaryDirectory(prefix="terrace-compare-") as root, Progress(*columns, console=console, transient=True) as bar:
         os.chmod(root, 0o755)  # servers that refuse to be root have to get in
         scratch = Scratch(Path(root))
+        warm_up = WarmUp(plan.subjects[0], scratch)
         task = bar.add_task("", total=len(everything), completed=len(everything) - len(todo), left="")
         for i, step in enumerate(todo):
             if not failures.given_up(step.key):
@@ -155,6 +171,7 @@ def measure_all(plan: Plan, store: Store, console: Console, retry: bool = False)
                 bar.update(
                     task, description=f"round {step.key.round + 1}: {step.workload.key} {step.subject.name}", left=f"{left} left"
                 )
+                warm_up.before(step)
                 measurement = _measured(step, scratch)
                 store.add(measurement)
                 pace.add(measurement)

@@ -47,6 +47,22 @@ def test_within_a_round_all_allocators_of_a_workload_run_together_and_the_first_
     assert len({s.key for s in found}) == len(found) == 2 * 4 * 3 + 4
 
 
+def test_whoever_begins_does_not_wait_for_files_that_the_others_find_in_memory(tmp_path):
+    runs = []
+
+    def measure(subject, _directory):
+        runs.append(subject.name)
+        return {"seconds": len(runs)}
+
+    path = tmp_path / "x.jsonl"
+    store = _run(Plan([Workload("a", "program", 1, measure)], SUBJECTS, 2, 0), path)
+    assert runs == ["glibc", "glibc", "terrace", "peer", "glibc", "glibc", "terrace", "peer", "glibc", "glibc"]
+    assert sorted(m.values["seconds"] for m in store.results.values()) == [2, 3, 4, 5, 7, 8, 9, 10]
+    runs.clear()
+    _run(Plan([_workload("a", measure)], SUBJECTS, 1, 0), tmp_path / "y.jsonl")
+    assert runs == ["glibc", "terrace", "peer", "glibc"]
+
+
 def test_a_failure_does_not_stop_the_others_and_is_not_tried_for_ever(tmp_path):
     def measure(subject, _directory):
         if subject.name == "peer":
