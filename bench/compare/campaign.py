@@ -2,13 +2,15 @@
 """Measures what a store does not have yet, round by round.
 
 Within a round every workload runs under each allocator before the next workload begins, so that the runs a ratio is made of are
-close in time; the first allocator runs twice, and who begins changes from round to round. What reads files has one run before that
-does not count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
+close in time; the first allocator runs twice. The order is drawn anew for each workload and round, the same in each campaign: who always
+follows somebody that uses much memory finds it there, and faults are dear when the host has to give it first. What reads files has one run
+before that does not count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import statistics
 import tempfile
 import time
@@ -44,11 +46,10 @@ def steps(plan: Plan) -> Iterator[Step]:
     turns = [*((s.name, s) for s in plan.subjects), (AGAIN, plan.subjects[0])]
     kinds = ((WORK, plan.rounds), (LATENCY, plan.latency_rounds))
     for r in range(max(plan.rounds, plan.latency_rounds)):
-        order = turns[r % len(turns) :] + turns[: r % len(turns)]
         for kind, rounds in kinds:
             for workload in plan.workloads:
                 if r < rounds and (kind == WORK or workload.latency is not None):
-                    for name, subject in order:
+                    for name, subject in random.Random(f"{kind} {workload.key} {r}").sample(turns, len(turns)):
                         yield Step(Key(kind, workload.key, name, r), workload, subject)
 
 
