@@ -207,7 +207,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
   return link_blocks(start, shape(h), indices, n);
 }
 
-// Marks the leading blocks of the chain free, as many as lie in this slab: at least one. What follows them. The class is locked.
+// Marks the leading blocks of the chain free, as many as lie in this slab: at least one. What follows them. Class locked.
 ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blocks) noexcept {
   Record& r = spans_->window().record(first);
   const Shape& s = shape(h);
