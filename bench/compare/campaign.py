@@ -2,9 +2,9 @@
 """Measures what a store does not have yet, round by round.
 
 Within a round every workload runs under each allocator before the next workload begins, so that the runs a ratio is made of are
-close in time; the first allocator runs twice. The order is drawn anew for each workload and round, the same in each campaign: who always
-follows somebody that uses much memory finds it there, and faults are dear when the host has to give it first. What reads files has one run
-before that does not count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
+close in time; the first allocator runs twice. The order is drawn for each workload and round, so that nobody always runs after the
+same other and finds what that one has left; it is the same in each campaign. What reads files has one run before that does not
+count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
 """
 
 from __future__ import annotations
