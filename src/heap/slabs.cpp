@@ -291,6 +291,15 @@ void* Slabs::block_start(const void* p) const noexcept {
   return nth < shape(h).blocks ? first_block(first) + offset : nullptr;
 }
 
+bool Slabs::is_free(const void* block) const noexcept {
+  const span::Window& window = spans_->window();
+  const GranuleIndex i = window.index_of(block);
+  const Record& r = window.record(window.record(i).first);
+  const auto offset = static_cast<std::uint32_t>(static_cast<const std::byte*>(block) - first_block(r.first));
+  const std::uint32_t nth = shape(HomeClass{window.class_byte(i)}).block_at(offset);
+  return (r.free_map[nth / 64] >> nth % 64 & 1) != 0;
+}
+
 void Slabs::lock_all() noexcept {
   for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.lock();
 }

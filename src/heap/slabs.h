@@ -38,6 +38,9 @@ class Slabs {
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;
 
+  /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
+  bool is_free(const void* block) const noexcept;
+
   const SlabCounters& counters(HomeClass h) const noexcept { return classes_[index(h)].counters; }
 
   void lock_all() noexcept;

@@ -45,6 +45,8 @@ class alignas(64) ChainStack {
   bool was_recent() noexcept { return std::exchange(recent_, false); }
   // By anybody:
   unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }  // relaxed: a hint
+  /// The nth from the oldest; while nobody else works on the stack.
+  ChainWord at(unsigned nth) const noexcept { return chains_[nth]; }
   const StackCounters& counters() const noexcept { return counters_; }
 
  private:
@@ -90,6 +92,7 @@ class Shard {
     return stacks_[key].was_recent();
   }
   const StackCounters& counters(std::size_t key) const noexcept { return stacks_[key].counters(); }
+  const ChainStack& stack(std::size_t key) const noexcept { return stacks_[key]; }
   os::Mutex& mutex() noexcept { return mutex_; }
 
  private:

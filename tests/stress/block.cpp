@@ -11,6 +11,7 @@ namespace stress {
 namespace {
 
 constinit LiveRanges live;
+bool failures_allowed = false;  // written before there are threads
 
 constexpr std::size_t stamped_in_full = 64 * 1024;
 constexpr std::size_t sample_step = 4096;
@@ -88,19 +89,29 @@ void check_zero(const Block& b) {
 
 }  // namespace
 
+void allow_failures() { failures_allowed = true; }
+
 Block allocate(How how, std::size_t size, std::size_t alignment, std::uint64_t owner) {
   static constexpr const char* names[] = {"malloc", "calloc", "aligned_alloc", "posix_memalign"};
   const char* const name = names[static_cast<unsigned>(how)];
   Block b{.size = size, .owner = owner};
+  int error = 0;
+  errno = 0;
   switch (how) {
     case How::malloc: b.start = api::malloc(size); break;
     case How::calloc: b.start = api::calloc(size, 1); break;
     case How::aligned_alloc: b.start = api::aligned_alloc(alignment, size); break;
     case How::posix_memalign:
-      if (api::posix_memalign(&b.start, alignment, size) != 0) b.start = nullptr;
+      error = api::posix_memalign(&b.start, alignment, size);
+      if (error != 0) b.start = nullptr;
       break;
   }
-  if (b.start == nullptr) fail("%s: no memory for %zu bytes, alignment %zu", name, size, alignment);
+  if (b.start == nullptr) {
+    if (error == 0) error = errno;
+    if (!failures_allowed || error != ENOMEM)
+      fail("%s: no memory for %zu bytes, alignment %zu: error %d", name, size, alignment, error);
+    return b;
+  }
   if (!api::is_aligned(b.start, alignment)) fail("%s: block %p is misaligned, wanted %zu", name, b.start, alignment);
   claim(b, name);
   if (how == How::calloc) check_zero(b);
@@ -117,6 +128,7 @@ void verify(const Block& block, const char* doing) {
 }
 
 void release(Block& block) {
+  if (block.start == nullptr) return;
   verify(block, "free");
   if (const void* const at = live.release(block.start, block.usable)) fail("free: %p of %p has no owner", at, block.start);
   api::free(block.start);
@@ -127,8 +139,15 @@ void resize(Block& block, std::size_t size, std::uint64_t owner) {
   verify(block, "realloc");
   const Block before = block;
   if (const void* const at = live.release(block.start, block.usable)) fail("realloc: %p of %p has no owner", at, block.start);
+  errno = 0;
   block = {.start = api::realloc(before.start, size), .size = size, .owner = owner};
-  if (block.start == nullptr) fail("realloc: no memory for %zu bytes", size);
+  if (block.start == nullptr) {
+    if (!failures_allowed || errno != ENOMEM) fail("realloc: no memory for %zu bytes: error %d", size, errno);
+    block = before;  // as it was
+    claim(block, "failed realloc");
+    verify(block, "after a failed realloc");
+    return;
+  }
   if (!api::is_aligned(block.start, 16)) fail("realloc: block %p is misaligned", block.start);
   claim(block, "realloc");
   check_stamp(before, block.start, size < before.size ? size : before.size, "after realloc");

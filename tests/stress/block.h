@@ -16,13 +16,17 @@ struct Block {
 
 enum class How : unsigned { malloc, calloc, aligned_alloc, posix_memalign };
 
-/// Allocates, checks what the allocator promises, enters the block in the table of live ranges and stamps it.
+/// From now on requests may fail with ENOMEM: memory limits change while threads run. To be called before there are threads.
+void allow_failures();
+
+/// Allocates, checks what the allocator promises, enters the block in the table of live ranges and stamps it. `start` is null
+/// when there was no memory and that is allowed.
 Block allocate(How how, std::size_t size, std::size_t alignment, std::uint64_t owner);
 /// Compares the content with the stamp; `doing` is what the message calls the occasion.
 void verify(const Block& block, const char* doing);
-/// Verifies, takes the block out of the table and frees it.
+/// Verifies, takes the block out of the table and frees it. Nothing if `start` is null.
 void release(Block& block);
-/// realloc: what both sizes have in common must be kept.
+/// realloc: what both sizes have in common must be kept; if there is no memory, everything.
 void resize(Block& block, std::size_t size, std::uint64_t owner);
 
 }  // namespace stress

@@ -104,6 +104,7 @@ class Life {
   }
 
   void keep(const Block& b) {
+    if (b.start == nullptr) return;
     lane_.blocks[lane_.count++] = b;
     lane_.live_bytes += b.usable;
   }
@@ -172,7 +173,7 @@ class Life {
       default: {
         Lane& to = world_.lanes[random_.below(world_.options.threads)];
         for (std::size_t i = 0; i < n; ++i) {
-          if (i % 4 != 0 || !to.mailbox.put(blocks[i])) release(blocks[i]);
+          if (i % 4 != 0 || blocks[i].start == nullptr || !to.mailbox.put(blocks[i])) release(blocks[i]);
         }
       }
     }
@@ -217,6 +218,7 @@ class Life {
     if (pid == 0) {
       std::signal(SIGALRM, SIG_DFL);
       alarm(child_seconds);
+      if (random_.one_in(2)) lift_limits();
       for (int i = 0; i < 300; ++i) add();
       for (int i = 0; i < 20; ++i) burst();
       clear(lane_);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "block.h"
+#include "disturbances.h"
 
 #include <atomic>
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct Options {
   std::size_t size_limit = 4 * 1024 * 1024;
   bool signals = false;
   bool forks = false;
+  Disturb disturb;
 };
 
 /// Blocks for somebody else. Never waits: what finds no place stays with the sender.

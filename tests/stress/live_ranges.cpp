@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <iterator>
+#include <sys/mman.h>
 
 namespace stress {
 

@@ -2,7 +2,9 @@
 // An oracle for any malloc: threads allocate, check, change, pass on and free stamped blocks; see block.h and lane.h.
 //
 //   stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]
+//          [--limits] [--affinity] [--trim]
 //
+// --limits, --affinity and --trim disturb the whole process, see disturbances.h; while limits change, requests may fail.
 // With --operations it ends when all threads together have done so many, however long that takes.
 // Ends with 0 and a line of figures, or with 1 and the first thing that was wrong.
 #include "as_asked.h"
@@ -35,7 +37,7 @@ double now() {
 [[noreturn]] void usage() {
   std::fprintf(stderr,
                "usage: stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] "
-               "[--fork]\n");
+               "[--fork] [--limits] [--affinity] [--trim]\n");
   std::exit(2);
 }
 
@@ -47,6 +49,12 @@ Options parse(int argc, char** argv) {
       o.signals = true;
     } else if (name == "--fork") {
       o.forks = true;
+    } else if (name == "--limits") {
+      o.disturb.limits = true;
+    } else if (name == "--affinity") {
+      o.disturb.affinity = true;
+    } else if (name == "--trim") {
+      o.disturb.trim = true;
     } else if (i + 1 == argc) {
       usage();
     } else if (name == "--seconds") {
@@ -138,7 +146,7 @@ bool is_over(double end) {
   return world.options.operations != 0 ? operations_done() >= world.options.operations : now() >= end;
 }
 
-void run() {
+void run(Disturbances& disturbances) {
   static constinit Watch watch;
   const double end = now() + world.options.seconds;
   set_alarm_blocked(false);
@@ -152,9 +160,11 @@ void run() {
     world.fork_due.store(true, std::memory_order_relaxed);
     pollfd wait = {.fd = world.finished_pipe[0], .events = POLLIN, .revents = 0};
     unsigned char lane = 0;
+    disturbances.next();
     if (poll(&wait, 1, poll_milliseconds) <= 0 || read(world.finished_pipe[0], &lane, 1) != 1) continue;
     pthread_join(world.lanes[lane].thread, nullptr);
     if (!over) {
+      disturbances.calm();  // a thread needs a stack
       set_alarm_blocked(false);
       start(lane);
       set_alarm_blocked(true);
@@ -164,17 +174,20 @@ void run() {
   }
 }
 
-void finish() {
+void finish(const Disturbances& disturbances) {
   for (unsigned i = 0; i < world.options.threads; ++i) {
     Lane& lane = world.lanes[i];
     clear(lane);
     for (Block b; lane.mailbox.take(b);) release(b);
   }
   api::malloc_trim(0);
-  std::printf("stress: %s: %llu operations, %llu threads, %llu moves, %llu forks, %u signals: nothing wrong\n",
-              api::is_terrace() ? api::rung() : "not Terrace", static_cast<unsigned long long>(operations_done()),
-              static_cast<unsigned long long>(world.threads.load()), static_cast<unsigned long long>(world.moves.load()),
-              static_cast<unsigned long long>(world.forks.load()), signals_seen.load());
+  std::printf(
+      "stress: %s: %llu operations, %llu threads, %llu moves, %llu forks, %u signals, %llu disturbances (cpus by "
+      "%s): nothing wrong\n",
+      api::is_terrace() ? api::rung() : "not Terrace", static_cast<unsigned long long>(operations_done()),
+      static_cast<unsigned long long>(world.threads.load()), static_cast<unsigned long long>(world.moves.load()),
+      static_cast<unsigned long long>(world.forks.load()), signals_seen.load(),
+      static_cast<unsigned long long>(disturbances.count()), disturbances.cpus_by());
 }
 
 }  // namespace
@@ -186,7 +199,10 @@ int main(int argc, char** argv) {
   if (pipe(world.finished_pipe) != 0) fail("pipe: %s", std::strerror(errno));
   world.lanes = mapped<Lane>(world.options.threads);
   for (unsigned i = 0; i < world.options.threads; ++i) new (&world.lanes[i]) Lane;
-  run();
-  finish();
+  if (world.options.disturb.limits) allow_failures();
+  Disturbances disturbances(world.options.disturb, world.options.seed);
+  run(disturbances);
+  disturbances.calm();
+  finish(disturbances);
   return 0;
 }

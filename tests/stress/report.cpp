@@ -3,6 +3,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace stress {
@@ -19,6 +20,17 @@ void fail(const char* format, ...) {
   line[length++] = '\n';
   if (write(STDERR_FILENO, line, length) < 0) _exit(2);
   _exit(1);
+}
+
+void* map_pages(std::size_t bytes) {
+  constexpr int attempts = 10000;
+  constexpr useconds_t pause_microseconds = 1000;
+  for (int i = 0; i < attempts; ++i) {
+    void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) return p;
+    usleep(pause_microseconds);
+  }
+  fail("no memory for the test itself");
 }
 
 }  // namespace stress

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "census.h"
+
+#include <bit>
+#include <gtest/gtest.h>
+#include <unordered_set>
+
+namespace terrace::heap {
+namespace {
+
+using span::GranuleIndex;
+using span::Record;
+using span::State;
+
+class Walk {
+ public:
+  Census run() {
+    const auto granules = static_cast<GranuleIndex>(window_.extent() >> span::granule_shift);
+    for (GranuleIndex i = 0; i < granules; ++i) count_span(i);
+    for (unsigned i = 0; i < heap.core().slot_count(); ++i) count_slot(heap.core().slot(i));
+    for (level::Slot* s = heap.thread_slots().all(); s != nullptr; s = s->next) count_slot(*s);
+    for (unsigned i = 0; i < heap.depots().count(); ++i) {
+      for (std::size_t key = 0; key < level::depot_keys; ++key) {
+        const level::ChainStack& stack = heap.depots().at(i).stack(key);
+        for (unsigned n = 0; n < stack.size(); ++n) {
+          census_.by_class[class_at(key)].in_depots += count_chain(stack.at(n), key);
+        }
+      }
+    }
+    return census_;
+  }
+
+ private:
+  static std::size_t class_at(std::size_t home) { return index(class_of(home_at(home))); }
+
+  void count_span(GranuleIndex i) {
+    const Record& r = window_.record(i);
+    if (r.state == State::dirty) census_.dirty_granules += r.granules;
+    if (r.state == State::large) ++census_.large_blocks;
+    if (r.state != State::slab) return;
+    std::uint32_t free = 0;
+    for (std::uint32_t w = 0; w * 64 < r.block_count; ++w) free += static_cast<std::uint32_t>(std::popcount(r.free_map[w]));
+    EXPECT_EQ(free, r.free_blocks) << "bits of the slab at granule " << i;
+    EXPECT_EQ(window_.class_byte(i), r.home_class) << "page map at granule " << i;
+    census_.by_class[class_at(r.home_class)].out_of_slabs += r.block_count - free;
+  }
+
+  void count_slot(level::Slot& slot) {
+    for (std::size_t home = 1; home < home_class_count; ++home) {
+      for (const ChainWord w : {slot.words[home], slot.reserve[home]}) {
+        census_.by_class[class_at(home)].in_words += count_chain(w, home);
+      }
+    }
+  }
+
+  std::uint64_t count_chain(ChainWord w, std::size_t home) {
+    EXPECT_NE(w, chain::stopped) << "a word of home class " << home << " is stopped";
+    const unsigned said = chain::count(w);
+    unsigned n = 0;
+    for (; chain::has_blocks(w) && n <= said; ++n) {
+      check_block(chain::first(w), home);
+      w = chain::rest(w);
+    }
+    EXPECT_EQ(n, said) << "length of a chain of home class " << home;
+    return n;
+  }
+
+  void check_block(const void* block, std::size_t home) {
+    EXPECT_TRUE(seen_.insert(block).second) << block << " is in two chains";
+    ASSERT_TRUE(window_.contains(block)) << block;
+    EXPECT_EQ(window_.class_byte(window_.index_of(block)), home) << block;
+    ASSERT_EQ(heap.slabs().block_start(block), block);
+    EXPECT_FALSE(heap.slabs().is_free(block)) << block << " is in a chain and free in its slab";
+  }
+
+  const span::Window& window_ = heap.spans().window();
+  Census census_;
+  std::unordered_set<const void*> seen_;
+};
+
+}  // namespace
+
+Census take_census() { return Walk().run(); }
+
+}  // namespace terrace::heap
