@@ -4,7 +4,9 @@
 
     models/check.py                  everything, as a table
     models/check.py NO_RECHECK ...   these rows
-    models/check.py --list           the rows
+    models/check.py --if-changed ... in full only what is not as recorded in verified.txt; a bounded search for the rest
+    models/check.py --record ...     in full, and what is as expected becomes the record
+    models/check.py --list           the rows; --names: nothing but their names
     models/check.py --trace NAME     a short way to a mutant's error, step by step
 
 Exit status: 0 as expected, 1 not, 77 Spin is not installed. Needs Spin and a C compiler.
@@ -20,10 +22,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import record
+
 HERE = Path(__file__).resolve().parent
 SKIPPED = 77
 SECONDS = 900  # for one search; the longest takes about one minute
 MEBIBYTES = 1900  # for one search
+BOUND = 20  # a bounded search marks visited states in 2^BOUND bits: it looks at some 600,000 of them
 LIST_WIDTH = 22
 
 
@@ -138,7 +143,9 @@ def build(row, directory, compile_flags):
     status, text = run(["spin", "-a", *(f"-D{flag}" for flag in row.flags), str(model)], directory)
     if status != 0 or not (Path(directory) / "pan.c").exists():
         raise Broken(f"spin: {text.strip()}")
-    status, text = run(["cc", "-O2", "-w", f"-DMEMLIM={MEBIBYTES}", *compile_flags, "-o", "pan",
+    # Most of a mutant's time is the compiler's.
+    optimised = "-O2" if row.right and "-DBITSTATE" not in compile_flags else "-O1"
+    status, text = run(["cc", optimised, "-w", f"-DMEMLIM={MEBIBYTES}", *compile_flags, "-o", "pan",
                         "pan.c"], directory)
     if status != 0:
         raise Broken(f"cc: {text.strip()}")
@@ -157,7 +164,7 @@ def unreached(text):
             if '"-end-"' not in line]
 
 
-def verdict(row, text):
+def verdict(row, text, bounded=False):
     """What is wrong with the outcome; empty if nothing."""
     errors = number(r"errors: (\d+)", text)
     if not row.right:
@@ -167,6 +174,8 @@ def verdict(row, text):
         return "" if re.search(rf"^pan:\d+: {kind}", text, re.M) else "another error than expected"
     if errors != 0:
         return "FAILS"
+    if bounded:
+        return ""
     for sign in ("Search not completed", "max search depth too small", "out of memory"):
         if sign in text:
             return f"not exhaustive: {sign}"
@@ -175,16 +184,19 @@ def verdict(row, text):
     return ""
 
 
-def check(row):
+def check(row, bounded=False):
+    """Searches in full, or bounded: takes a state for visited whose bits are set by others."""
     with tempfile.TemporaryDirectory(prefix="terrace-model-") as directory:
         start = time.monotonic()
         try:
             flags = [] if row.live else ["-DSAFETY"]
-            build(row, directory, flags + (["-DCOLLAPSE"] if row.collapse else []))
+            store = ["-DBITSTATE"] if bounded else ["-DCOLLAPSE"] if row.collapse else []
+            build(row, directory, flags + store)
             search = ["./pan", f"-m{row.depth}"] + (["-a", "-f"] if row.live else [])
-            _, text = run(search, directory)
-            problem = verdict(row, text)
+            _, text = run(search + ([f"-w{BOUND}"] if bounded else []), directory)
+            problem = verdict(row, text, bounded)
             outcome = "passes" if row.right else "found"
+            outcome += " (bounded search)" if bounded else ""
             states = number(r"([\d.e+]+) states, stored", text)
             memory = number(r"([\d.]+)\ttotal actual memory", text)
         except Broken as broken:
@@ -192,17 +204,36 @@ def check(row):
         return row, problem or outcome, not problem, states, memory, time.monotonic() - start
 
 
-def check_all(rows, jobs):
+def check_all(rows, jobs, bounded=(), recording=False):
+    """`bounded` has the names of the rows for which a bounded search is enough."""
     start = time.monotonic()
     print(f"{'model':10} {'variant':{LIST_WIDTH}} {'states':>11} {'MiB':>6} {'s':>6}  outcome")
     good = 0
+    # Taken before the search: what is edited meanwhile counts as changed.
+    prints = {row.name: record.fingerprint(row, HERE) for row in rows}
+    verified = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for row, outcome, fine, states, memory, seconds in pool.map(check, rows):
+        done = pool.map(lambda row: check(row, row.name in bounded), rows)
+        for row, outcome, fine, states, memory, seconds in done:
             good += fine
+            if fine:
+                verified[row.name] = prints[row.name]
             print(f"{row.model:10} {row.name:{LIST_WIDTH}} {states:11.0f} {memory:6.0f} "
                   f"{seconds:6.1f}  {'' if fine else 'WRONG: '}{outcome}: {row.about}", flush=True)
     print(f"{good} of {len(rows)} as expected, {time.monotonic() - start:.0f} s")
+    if recording:
+        record.write(verified, [row.name for row in ROWS], HERE)
     return 0 if good == len(rows) else 1
+
+
+def unchanged(rows):
+    """The right rows that were searched in full as they are; a mutant's search ends at its error, bounded or not."""
+    known = record.read(HERE)
+    same = {row.name for row in rows if known.get(row.name) == record.fingerprint(row, HERE)}
+    for row in rows:
+        if row.name not in same:
+            print(f"{row.name}: model or sources are not as recorded; once it is as expected: check.py --record {row.name}")
+    return {row.name for row in rows if row.right and row.name in same}
 
 
 def trace(row):
@@ -223,6 +254,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows to check; default: all")
     parser.add_argument("--jobs", type=int, default=2, help="searches at a time (default 2)")
+    parser.add_argument("--names", action="store_true", dest="bare", help="print the rows' names")
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--if-changed", action="store_true", help="in full what is not as recorded, bounded the rest")
+    way.add_argument("--record", action="store_true", help="in full, and write the record")
     parser.add_argument("--list", action="store_true", help="print the rows")
     parser.add_argument("--trace", metavar="NAME", help="print a short way to its error")
     given = parser.parse_args()
@@ -235,6 +270,9 @@ def main():
             kind = "must pass" if row.right else "must fail"
             print(f"{row.model:10} {row.name:{LIST_WIDTH}} {kind}  {row.about}")
         return 0
+    if given.bare:
+        print("\n".join(rows))
+        return 0
     if shutil.which("spin") is None or shutil.which("cc") is None:
         print("models: skipped, needs spin and cc (on Debian and Ubuntu: spin, gcc)")
         return SKIPPED
@@ -244,7 +282,8 @@ def main():
         except Broken as broken:
             print(broken, file=sys.stderr)
             return 1
-    return check_all([rows[name] for name in given.names] or ROWS, given.jobs)
+    chosen = [rows[name] for name in given.names] or ROWS
+    return check_all(chosen, given.jobs, unchanged(chosen) if given.if_changed else (), given.record)
 
 
 if __name__ == "__main__":

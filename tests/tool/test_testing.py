@@ -95,7 +95,7 @@ def test_tests_that_do_not_depend_on_the_preset_run_once(checkout, capfd):
     first, second = (x for x in capfd.readouterr().out.splitlines() if x.startswith("ctest "))
     assert "--tests-regex stress" in first
     assert "--label-exclude" not in first
-    assert second.endswith("--tests-regex stress --label-exclude ^models$")
+    assert second.endswith("--tests-regex stress --label-exclude ^(models|install)$")
 
 
 def test_benchmarks_are_compiled_in_one_preset():

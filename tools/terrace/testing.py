@@ -21,7 +21,7 @@ QUICK_PRESETS = ("dev",)
 SANITIZED = ("asan", "tsan")
 
 # Tests with these labels have nothing to do with how the library is built: one preset is enough.
-ONCE = "^models$"
+ONCE = "^(models|install)$"
 
 _TIMEOUT_SECONDS = 900
 
