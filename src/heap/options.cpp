@@ -10,13 +10,12 @@
 namespace terrace::heap {
 namespace {
 
+bool all_digits(std::string_view text) noexcept { return text.find_first_not_of("0123456789") == std::string_view::npos; }
+
 bool parse_number(std::string_view text, std::uint64_t& out) noexcept {
-  if (text.empty() || text.size() > 18) return false;
+  if (text.empty() || text.size() > 18 || !all_digits(text)) return false;
   out = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return false;
-    out = out * 10 + static_cast<std::uint64_t>(c - '0');
-  }
+  for (const char c : text) out = out * 10 + static_cast<std::uint64_t>(c - '0');
   return true;
 }
 
@@ -48,7 +47,7 @@ bool parse_probability(std::string_view text, std::uint32_t& out) noexcept {
   if (point != std::string_view::npos) {
     text.remove_prefix(point + 1);
     const std::string_view fraction(text.data(), min_of<std::size_t>(text.size(), 9));
-    if (!parse_number(fraction, digits)) return false;
+    if (!parse_number(fraction, digits) || !all_digits(text)) return false;  // more digits count for nothing
     for (std::size_t i = 0; i < fraction.size(); ++i) scale *= 10;
   } else if (whole.empty()) {
     return false;

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* names[] = {"mm_cid", "cpu_id", "getcpu", "thread"};
 
 // Between these two, arm64 kernels lost the abort of a sequence that was preempted and continued on the same cpu.
-constexpr unsigned first_broken_arm64 = 6019000;
-constexpr unsigned last_broken_arm64 = 7000013;
+[[maybe_unused]] constexpr unsigned first_broken_arm64 = 6019000;
+[[maybe_unused]] constexpr unsigned last_broken_arm64 = 7000013;
 
 constexpr unsigned char sanitized_build =
 #if defined(TERRACE_SANITIZED)

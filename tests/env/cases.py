@@ -212,7 +212,7 @@ def under_qemu(h):
 def unknown_values(h):
     values = {
         "TERRACE_RUNG": ["nonsense", "mm_cid ", "MM_CID", "5"],
-        "TERRACE_PLACEMENT": ["nonsense", "random:2", "random:x", "random:", "oddly", "random:-1"],
+        "TERRACE_PLACEMENT": ["nonsense", "random:2", "random:x", "random:", "oddly", "random:-1", "random:0.1234567890x"],
         "TERRACE_BUDGET": ["much", "-1", "12Q", "1.5M", "99999999999999999999", "M"],
         "TERRACE_DECAY_MS": ["soon", "-1", "1s"],
         "TERRACE_STATS": ["nonsense", "yaml"],

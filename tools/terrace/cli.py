@@ -63,6 +63,18 @@ def _add_record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
 
 
+def _add_fuzz(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "fuzz",
+        help="list the fuzzers, or let one look for faults",
+        description="Builds the fuzzers with Clang's libFuzzer and runs one.",
+    )
+    parser.add_argument("name", nargs="?", help="which one; without a name they are listed")
+    parser.add_argument(
+        "--seconds", type=int, default=60, metavar="N", help="how long (default 60)"
+    )
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
@@ -77,6 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="for programs to read")
     _add_test(commands)
     _add_record(commands)
+    _add_fuzz(commands)
     bench = commands.add_parser("bench", help="list the benchmarks, or run one")
     bench.add_argument("name", nargs="?", help="which one; without a name they are listed")
     bench.add_argument(
@@ -188,6 +201,18 @@ def _record(options: argparse.Namespace, checkout: Checkout | None) -> int:
     )
 
 
+def _fuzz(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace import fuzz
+    from terrace.prepare import prepare
+
+    checkout = _need_checkout(checkout, "fuzz")
+    if options.name is None:
+        print("\n".join(fuzz.names(checkout)))
+        return 0
+    prepare(checkout, ("test", "fuzz"))
+    return fuzz.fuzz(checkout, options.name, options.seconds)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
     options = make_parser().parse_args(arguments)
@@ -197,6 +222,7 @@ def main(arguments: list[str] | None = None) -> int:
         "test": _test,
         "record": _record,
         "bench": _bench,
+        "fuzz": _fuzz,
     }[options.subcommand]
     try:
         return subcommand(options, find_checkout())
