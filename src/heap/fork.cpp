@@ -58,7 +58,7 @@ void Heap::after_fork_in_child() noexcept {
 
 void Heap::reset_locks_in_child() noexcept {
   os::Mutex::set_holds_all(false);
-  spans_.mutex().reset_after_fork();
+  spans_.reset_after_fork();
   slabs_.reset_after_fork();
   for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().reset_after_fork();
   for (unsigned i = 0; i < core_.slot_count(); ++i) {

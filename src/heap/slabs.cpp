@@ -79,7 +79,7 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
     __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
   c.counters.slabs_released.add();
-  spans_->give(first);
+  spans_->give_unsettled(first);
 }
 
 // Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut have their share in it. How much there
@@ -251,15 +251,18 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
   const unsigned n = chain::count(blocks);
   waste_.add(std::uint64_t{n} * shape(h).stride);
-  const os::LockGuard guard(classes_[index(h)].mutex);
-  classes_[index(h)].counters.returned.add(n);
-  while (chain::has_blocks(blocks)) {
-    const GranuleIndex granule = window.index_of(chain::first(blocks));
-    if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", chain::first(blocks));
-    const GranuleIndex slab = window.record(granule).first;
-    blocks = put_back_leading(h, slab, blocks);
-    settle(h, slab);
+  {
+    const os::LockGuard guard(classes_[index(h)].mutex);
+    classes_[index(h)].counters.returned.add(n);
+    while (chain::has_blocks(blocks)) {
+      const GranuleIndex granule = window.index_of(chain::first(blocks));
+      if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", chain::first(blocks));
+      const GranuleIndex slab = window.record(granule).first;
+      blocks = put_back_leading(h, slab, blocks);
+      settle(h, slab);
+    }
   }
+  spans_->settle();  // for the slabs released: not under the lock of the class
 }
 
 void Slabs::trim() noexcept {

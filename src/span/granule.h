@@ -21,6 +21,7 @@ enum class State : std::uint8_t {
   unmapped,  // never committed, or an obstacle
   clean,     // free, reads as zero, takes no memory
   dirty,     // free, holds pages
+  purging,   // free, in no list but that of spans whose pages a thread is giving back without the lock
   slab,
   large,
   interior,  // not the first granule of its span; the last one of a free span knows its `first`
@@ -37,8 +38,14 @@ struct Record {
   GranuleIndex first;
   GranuleIndex next, previous;  // in a free list, in the list of partial slabs
   std::uint32_t free_blocks;    // slab: how many of them are free
-  std::uint32_t start;          // slab: colour.  large: line offset, in the granule where the block starts
-  std::uint32_t scan;           // slab: no block is free in the words of free_map before this one.  large: that granule - first
+  union {
+    std::uint32_t start;  // slab: colour.  large: line offset, in the granule where the block starts
+    GranuleIndex older;   // dirty: given before this one
+  };
+  union {
+    std::uint32_t scan;  // slab: no block is free in the words of free_map before this one.  large: that granule - first
+    GranuleIndex newer;  // dirty: given after this one
+  };
   std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for.  slab: see heap/slabs.cpp
   // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
   std::uint64_t free_map[64];

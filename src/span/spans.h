@@ -4,11 +4,23 @@
 // Free spans are dirty (they hold pages) or clean. Dirty ones are preferred: their pages need no fault. Only neighbours of the
 // same state merge, so a clean span stays known to be zero. A dirty span is purged after `decay` milliseconds or when dirty
 // memory exceeds its bound, oldest first.
+//
+// The lock is never held across a system call that gives pages back: whoever purges takes the span out of all lists
+// (State::purging), unlocks, calls the kernel, locks, and inserts the span again as clean. Meanwhile nobody finds it, and no
+// neighbour merges with it.
+//
+// Invariants, whenever the lock is free (check_invariants()):
+//   S1  every granule below the frontier belongs to one span, or is unmapped (an obstacle)
+//   S2  `first` is right at the first and the last granule of each span
+//   S3  no two neighbours are both clean, or both dirty
+//   S4  a free span is in exactly one list: clean or dirty bins by its length, or the list of those being purged
+//   S5  every dirty span is in the list by age, whose times never fall from older to newer; dirty_bytes() is their sum
 #pragma once
 
 #include "base/counter.h"
 #include "os/clock.h"
 #include "os/mutex.h"
+#include "span/bins.h"
 #include "span/retention.h"
 #include "span/window.h"
 
@@ -30,10 +42,15 @@ class Spans {
   /// `worth_keeping`: if such pieces are needed soon after memory was purged, it should have been kept. Not so for slabs of
   /// small blocks, whose faults many blocks share: what a thousand threads that use some of those leave behind is to be little.
   Span take(std::uint32_t granules, State state, bool worth_keeping = true) noexcept;
+  /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
+  /// The first half of give(), for callers that hold a lock; settle() follows when they hold it no more.
+  void give_unsettled(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
+  /// Purges what exceeds the bound.
+  void settle() noexcept;
   /// Lengthens a span in place, by what is free behind it. False: nothing was changed.
   bool extend(GranuleIndex first, std::uint32_t granules) noexcept;
-  /// Shortens a span in place.
+  /// Shortens a span in place; as give().
   void shorten(GranuleIndex first, std::uint32_t granules) noexcept;
 
   /// Makes granule i of a taken span find its first one.
@@ -41,7 +58,7 @@ class Spans {
 
   /// Gives back what has been dirty for longer than the decay time; called now and then by slow paths.
   void decay(std::uint64_t now) noexcept;
-  /// Gives back all dirty memory. Bytes purged.
+  /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
 
   const Window& window() const noexcept { return window_; }
@@ -51,6 +68,12 @@ class Spans {
   os::Mutex& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
 
+  /// In a forked child, which has one thread: the lock is free, and what other threads were purging is dirty again.
+  void reset_after_fork() noexcept;
+
+  /// The invariant that does not hold, in words; null when all do. For tests: a walk over all records.
+  const char* check_invariants() noexcept;
+
   /// Dirty memory is purged at once beyond the largest of: this and a quarter of what is or lately was in use beyond 8 MiB,
   /// what should have been kept lately, and twice the span that was given last (a program that takes and gives the same buffer
   /// in a loop should not fault it in even once).
@@ -59,31 +82,36 @@ class Spans {
   static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 4, .ceiling = 512 * mib};
 
  private:
-  static constexpr unsigned exact_bins = 32;
-  static constexpr unsigned bins = exact_bins + 20;
-  struct List {
-    GranuleIndex head = no_granule;
-    GranuleIndex tail = no_granule;
-  };
   enum Kind : unsigned { kind_clean = 0, kind_dirty = 1 };
+  static Kind kind_of(State s) noexcept { return s == State::dirty ? kind_dirty : kind_clean; }
 
-  static unsigned bin_of(std::uint32_t granules) noexcept;
   Record& record(GranuleIndex i) noexcept { return window_.record(i); }
-  List& list_of(const Record& r) noexcept;
-  void link(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept;
+  void set_ends(GranuleIndex first, std::uint32_t granules) noexcept;
+  void link(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when, GranuleIndex newer) noexcept;
   void unlink(GranuleIndex first) noexcept;
+  void insert_by_age(GranuleIndex first, GranuleIndex newer) noexcept;
+  void remove_by_age(GranuleIndex first) noexcept;
   void insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept;
-  GranuleIndex find(Kind kind, std::uint32_t granules) noexcept;
+  GranuleIndex find(std::uint32_t granules, bool worth_keeping) noexcept;
+  GranuleIndex find_when_short(std::uint32_t granules) noexcept;
+  GranuleIndex grow(std::uint32_t granules) noexcept;
   Span carve(GranuleIndex first, std::uint32_t granules, State state) noexcept;
-  bool purge_span(GranuleIndex first) noexcept;
-  GranuleIndex oldest_dirty() noexcept;
-  void bound_dirty(std::uint32_t just_given) noexcept;
-  void purge_dirty() noexcept;
+  std::uint64_t bound() noexcept;
+  void link_purging(GranuleIndex first) noexcept;
+  void unlink_purging(GranuleIndex first) noexcept;
+  std::uint64_t purge_oldest() noexcept;
+  std::uint64_t purge_beyond(std::uint64_t bytes) noexcept;
+  void wait_for_purges() noexcept;
+  const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
+  const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;
 
   os::Mutex mutex_;  // rank: spans; nothing is locked while it is held
   Window window_;
-  List free_[2][bins];
-  std::uint64_t bitmap_[2] = {0, 0};  // bins that are not empty
+  Bins free_[2];
+  GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
+  GranuleIndex purging_ = no_granule;                       // a list
+  std::uint32_t repairs_ = 0;     // how often reset_after_fork() was called, in this line of processes
+  std::uint32_t last_given_ = 0;  // granules
   LockedCounter dirty_bytes_, taken_bytes_;
   SpanCounters counters_;
   Retention retention_{retention};  // under the lock

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The invariants of spans.h, looked at one by one. For tests; the library itself never calls it.
+#include "span/spans.h"
+
+namespace terrace::span {
+namespace {
+
+std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
+
+}  // namespace
+
+// A free span and the state of the granule before it.
+const char* Spans::check_free(GranuleIndex first, GranuleIndex before) noexcept {
+  const Record& r = record(first);
+  if (before != no_granule && record(before).state == r.state) return "S3: two neighbours of the same state";
+  for (GranuleIndex i = free_[kind_of(r.state)].head(Bins::bin_of(r.granules)); i != first; i = record(i).next) {
+    if (i == no_granule) return "S4: a free span is not in its bin";
+  }
+  return nullptr;
+}
+
+// As many spans in the lists as were met in the walk: with check_free(), each is in its own list exactly once.
+const char* Spans::check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept {
+  const std::uint64_t met[] = {clean, dirty};
+  for (unsigned kind = 0; kind < 2; ++kind) {
+    std::uint64_t listed = 0;
+    for (unsigned bin = 0; bin < Bins::count; ++bin) {
+      const GranuleIndex head = free_[kind].head(bin);
+      if ((head != no_granule) != (free_[kind].first_from(bin) == bin)) return "a bin's bit says other than its list";
+      for (GranuleIndex i = head; i != no_granule; i = record(i).next) ++listed;
+    }
+    if (listed != met[kind]) return "S4: a bin has a span that is not free";
+  }
+  std::uint64_t aged = 0, last = 0;
+  for (GranuleIndex i = oldest_; i != no_granule; i = record(i).newer) {
+    if (record(i).state != State::dirty || record(i).when < last) return "S5: the list by age is in disorder";
+    if ((record(i).newer == no_granule) != (newest_ == i)) return "S5: the newest dirty span is another";
+    last = record(i).when;
+    ++aged;
+  }
+  if (aged != dirty || dirty_bytes != dirty_bytes_.read()) return "S5: dirty spans are not those by age, or not their sum";
+  return nullptr;
+}
+
+const char* Spans::check_invariants() noexcept {
+  const os::LockGuard guard(mutex_);
+  const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
+  std::uint64_t met[2] = {}, purging = 0, dirty_bytes = 0, taken_bytes = 0;
+  GranuleIndex before = no_granule;
+  for (GranuleIndex i = 0; i < frontier;) {
+    const Record& r = record(i);
+    const GranuleIndex own = i;
+    i += r.state == State::unmapped ? 1 : r.granules;
+    if (r.state == State::interior || i == own || i > frontier) return "S1: a granule belongs to no span";
+    if (r.state != State::unmapped && (r.first != own || record(i - 1).first != own))
+      return "S2: a granule does not find its first";
+    if (r.state == State::clean || r.state == State::dirty) {
+      if (const char* const broken = check_free(own, before)) return broken;
+      ++met[kind_of(r.state)];
+      if (r.state == State::dirty) dirty_bytes += bytes_of(r.granules);
+    } else if (r.state == State::purging) {
+      ++purging;
+    } else if (r.state != State::unmapped) {
+      taken_bytes += bytes_of(r.granules);
+    }
+    before = own;
+  }
+  for (GranuleIndex i = purging_; i != no_granule; i = record(i).next) --purging;
+  if (purging != 0) return "S4: the list of those being purged has others";
+  if (taken_bytes != taken_bytes_.read()) return "taken_bytes() is not the sum of what is taken";
+  return check_lists(met[kind_clean], met[kind_dirty], dirty_bytes);
+}
+
+}  // namespace terrace::span

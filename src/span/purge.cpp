@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Giving the pages of free spans back. The lock is dropped around the system call.
+#include "os/memory.h"
+#include "os/yield.h"
+#include "span/spans.h"
+
+namespace terrace::span {
+namespace {
+
+std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
+
+// The kernel holds the process's map of memory, for reading at least, as long as one call takes; a thread that maps memory
+// waits for that. About a millisecond.
+constexpr std::size_t piece = 32 * mib;
+
+// Waits of 50 us, all in all 200 ms: a thread that purges may have been stopped for good, by a signal handler that waits here.
+constexpr int most_waits = 4000;
+
+bool purge_in_pieces(std::byte* from, std::size_t bytes) noexcept {
+  for (std::size_t done = 0; done < bytes; done += piece) {
+    if (!os::purge(from + done, min_of(piece, bytes - done))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Spans::link_purging(GranuleIndex first) noexcept {
+  Record& r = record(first);
+  r.state = State::purging;
+  r.previous = no_granule;
+  r.next = purging_;
+  if (purging_ != no_granule) record(purging_).previous = first;
+  purging_ = first;
+}
+
+void Spans::unlink_purging(GranuleIndex first) noexcept {
+  const Record& r = record(first);
+  (r.previous == no_granule ? purging_ : record(r.previous).next) = r.next;
+  if (r.next != no_granule) record(r.next).previous = r.previous;
+}
+
+// Bytes purged; 0 when nothing is dirty, or the system does not take it: then it stays dirty, and is the newest, so that the
+// others have their turn. The lock is held at the beginning and at the end, not in between.
+std::uint64_t Spans::purge_oldest() noexcept {
+  const GranuleIndex first = oldest_;
+  if (first == no_granule) return 0;
+  const std::uint32_t granules = record(first).granules;
+  const std::uint64_t when = record(first).when;
+  unlink(first);
+  link_purging(first);
+  const std::uint32_t repairs = repairs_;
+  mutex_.unlock();
+  const bool purged = purge_in_pieces(window_.address(first), bytes_of(granules));
+  mutex_.lock();
+  if (repairs_ != repairs) return 0;  // a signal handler has forked, this is the child, and the span is dirty again
+  unlink_purging(first);
+  insert_free(first, purged ? State::clean : State::dirty, granules, purged ? 0 : when);
+  if (!purged) return 0;
+  counters_.purged_bytes.add(bytes_of(granules));
+  return bytes_of(granules);
+}
+
+// Until no more than `bytes` are dirty. Several threads may be in here, each with spans of its own.
+std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
+  std::uint64_t sum = 0;
+  while (dirty_bytes_.read() > bytes) {
+    const std::uint64_t purged = purge_oldest();
+    if (purged == 0) break;
+    sum += purged;
+  }
+  return sum;
+}
+
+std::uint64_t Spans::bound() noexcept {
+  const std::uint64_t for_reuse = min_of(2 * bytes_of(last_given_), dirty_ceiling_for_reuse);
+  return max_of(retention_.bound(taken_bytes_.read()), for_reuse);
+}
+
+void Spans::settle() noexcept {
+  if (dirty_bytes_.read() <= dirty_floor) return;  // whatever else the bound is
+  const os::LockGuard guard(mutex_);
+  const std::uint64_t most = bound();
+  retention_.given_back(purge_beyond(most));
+}
+
+void Spans::decay(std::uint64_t now) noexcept {
+  const os::LockGuard guard(mutex_);
+  retention_.fade();
+  while (oldest_ != no_granule && record(oldest_).when + decay_ms_ <= now && purge_oldest() != 0) {
+  }
+}
+
+std::size_t Spans::purge_all() noexcept {
+  const os::LockGuard guard(mutex_);
+  return purge_beyond(0);
+}
+
+// Memory is short, and some of it is in other threads' hands on its way to the system.
+void Spans::wait_for_purges() noexcept {
+  for (int i = 0; purging_ != no_granule && i < most_waits; ++i) {
+    mutex_.unlock();
+    os::sleep_briefly();
+    mutex_.lock();
+  }
+}
+
+// The pages may be there or not: dirty is right for both.
+void Spans::reset_after_fork() noexcept {
+  mutex_.reset_after_fork();
+  ++repairs_;
+  while (purging_ != no_granule) {
+    const GranuleIndex first = purging_;
+    unlink_purging(first);
+    insert_free(first, State::dirty, record(first).granules, record(first).when);
+  }
+}
+
+}  // namespace terrace::span
