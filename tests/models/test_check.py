@@ -86,7 +86,8 @@ def test_what_is_as_recorded_is_searched_within_bounds(models, monkeypatch, caps
 
 @with_spin
 def test_a_mutant_is_searched_to_its_error(tree, monkeypatch, capsys):
-    monkeypatch.setattr(check.record, "read", lambda _here: {r.name: record.fingerprint(r, tree) for r in ROWS})
+    recorded = {row.name: record.fingerprint(row, tree) for row in ROWS}
+    monkeypatch.setattr(check.record, "read", lambda _here: recorded)
     status, lines = run(monkeypatch, capsys, "--if-changed", "WRONG")
     assert status == 0
     assert "found:" in lines["WRONG"]

@@ -2,7 +2,7 @@
 """`terrace bench`: finding, listing and running drivers."""
 
 import pytest
-from terrace import bench
+from terrace import bench, cli
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 
@@ -51,3 +51,15 @@ def test_a_driver_gets_its_arguments_and_finds_its_neighbours(checkout):
 def test_an_unknown_name_says_which_there_are(checkout):
     with pytest.raises(TerraceError, match="there are: counting"):
         bench.run_driver(checkout, "nonsense", [])
+
+
+def test_an_unknown_name_is_refused_before_anything_is_installed(checkout, capsys, monkeypatch):
+    def prepare(*_):
+        raise AssertionError("installs")
+
+    monkeypatch.setattr("terrace.prepare.prepare", prepare)
+    monkeypatch.setattr("terrace.cli.find_checkout", lambda: checkout)
+    assert cli.main(["bench", "nonsense"]) == 2
+    assert capsys.readouterr().err == (
+        "terrace: there is no benchmark nonsense; there are: counting\n"
+    )

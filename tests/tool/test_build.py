@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from terrace import build
+from terrace import build, cli, prepare
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 
@@ -117,3 +117,65 @@ def test_progress_is_silent_when_asked_and_speaks_in_quarters_otherwise(
     checkout.library.unlink()
     build.build_library(checkout)
     assert capsys.readouterr().err == ""
+
+
+def test_a_failed_build_does_not_say_100_percent(checkout, capsys):
+    (checkout.root / "broken").touch()
+    with pytest.raises(TerraceError):
+        build.build_library(checkout)
+    assert "100 %" not in capsys.readouterr().err
+
+
+def test_a_checkout_that_can_not_be_written_is_one_clear_line(checkout, monkeypatch, capsys):
+    (checkout.root / "build").write_text("in the way")
+    monkeypatch.setattr("terrace.cli.find_checkout", lambda: checkout)
+    monkeypatch.delenv("TERRACE_LIBRARY", raising=False)
+    assert cli.main(["run", "--", "true"]) == 1
+    assert capsys.readouterr().err == (
+        f"terrace: {checkout.root}/build can not be written (File exists): use a checkout of your "
+        "own, or set TERRACE_LIBRARY to a library that is built already\n"
+    )
+
+
+def test_a_named_library_demands_no_compiler(checkout, monkeypatch, tmp_path):
+    def prepare(*_):
+        raise AssertionError("installs")
+
+    library = tmp_path / "libterrace.so"
+    library.touch()
+    monkeypatch.setattr("terrace.prepare.prepare", prepare)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    monkeypatch.setenv("TERRACE_LIBRARY", str(library))
+    assert cli.find_library(checkout) == library
+
+
+@pytest.fixture
+def no_index(checkout, monkeypatch):
+    """A checkout where pip finds nothing; the list notes each attempt."""
+    attempts = []
+
+    def ensure(_checkout, extras):
+        attempts.append(extras)
+        raise TerraceError("pip could not install rich (is the network there?)\nlong text")
+
+    (checkout.root / "tools" / "requirements").mkdir(parents=True)
+    (checkout.requirements / "run.txt").write_text("rich>=13\n")
+    monkeypatch.delenv("TERRACE_LIBRARY", raising=False)
+    monkeypatch.setattr("terrace.venv.ensure_extras", ensure)
+    monkeypatch.setattr("terrace.packages.install", lambda *_: ())
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    return attempts
+
+
+def test_without_a_package_index_run_goes_on_and_asks_once(checkout, no_index, capsys):
+    assert cli.find_library(checkout) == checkout.library
+    assert "going on without rich, tables are plain: pip could not" in capsys.readouterr().err
+    (checkout.root / "src" / "base" / "bits.h").write_text("22")
+    assert cli.find_library(checkout) == checkout.library
+    assert no_index == [("run",)]
+
+
+def test_what_else_is_needed_from_a_package_index_is_an_error(checkout, no_index):
+    with pytest.raises(TerraceError, match="pip could not"):
+        prepare.prepare(checkout, ("test",), ("test",))
+    assert no_index == [("run", "test")]

@@ -116,7 +116,7 @@ def test_a_version_that_is_too_old_is_not_installed_its_extra_stands_in(note, pa
 @pytest.mark.usefixtures("path")
 def test_what_is_essential_and_can_not_be_had_is_an_error(note, monkeypatch):
     use(monkeypatch, Package("build", "g++", "command:c++"))
-    with pytest.raises(TerraceError, match=r"could not be installed: g\+\+"):
+    with pytest.raises(TerraceError, match=r"nothing can be built without: g\+\+"):
         packages.install(("build",), note)
 
 
@@ -131,9 +131,9 @@ def test_without_root_and_sudo_the_command_to_type_is_shown(note, path, monkeypa
     use(monkeypatch, Package("build", "g++", "command:c++"))
     put_apt(path, {"g++": "12"})
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(TerraceError):
+    with pytest.raises(TerraceError, match=r"Please run as root: apt-get install g\+\+$"):
         packages.install(("build",), note)
-    assert "please run  apt-get install g++" in capsys.readouterr().err
+    assert capsys.readouterr().err == ""
     assert not (path / "log").exists()
 
 
@@ -159,3 +159,47 @@ def test_when_all_together_fails_the_essential_ones_are_tried_alone(path, note, 
     )
     assert packages.install(("build", "test"), note) == ()
     assert packages.missing_packages(("build",)) == []
+
+
+def test_all_that_is_said_about_what_is_missing_names_the_same(note, path, monkeypatch, capsys):
+    use(
+        monkeypatch,
+        Package("python", "python3-venv", "module:no_such_module"),
+        Package("build", "g++", "command:c++"),
+        Package("build", "cmake", "command:cmake", "pip:cmake"),
+        Package("bench", "libnew3|libold2", "file:/no/such/file"),
+    )
+    put_apt(path, {})
+    with pytest.raises(TerraceError) as error:
+        packages.install(("python", "build", "bench"), note)
+    assert str(error.value).splitlines() == [
+        "missing, and nothing can be built without: g++",
+        "Please run as root: apt-get install g++",
+    ]
+    assert "missing" not in capsys.readouterr().err
+    put(path, "c++", "")
+    assert packages.install(("python", "build", "bench"), note) == ("cmake",)
+    assert capsys.readouterr().err == "terrace: going on without: python3-venv libnew3\n"
+
+
+@pytest.mark.parametrize(("offered", "chosen"), [("libold2", "libold2"), ("libnew3", "libnew3")])
+def test_a_renamed_package_is_installed_by_the_name_that_is_offered(
+    path, note, monkeypatch, offered, chosen
+):
+    use(monkeypatch, Package("bench", "libnew3|libold2", "file:/no/such/file"))
+    put_apt(path, {offered: "3.0"})
+    packages.install(("bench",), note)
+    assert (path / "log").read_text().splitlines()[-1].endswith(f" {chosen}")
+
+
+def test_mimalloc_and_tcmalloc_are_known_by_the_names_of_debian_12_and_13():
+    names = [p.names for p in packages.read_packages() if p.purpose == "bench"]
+    assert ["libmimalloc3", "libmimalloc2.0"] in names
+    assert ["libtcmalloc-minimal4t64", "libtcmalloc-minimal4"] in names
+
+
+def test_the_progress_of_an_installation_comes_to_its_end(path, note, monkeypatch, capsys):
+    use(monkeypatch, Package("test", "spin", "command:spin"))
+    put_apt(path, {"spin": "6"}, "echo pmstatus:spin:97.5:Configuring >&3")
+    packages.install(("test",), note)
+    assert "installing distribution packages: 100 %" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("rich")
 
 from rich.console import Console
-from terrace import report, stats
+from terrace import cells, report, stats
 
 
 def rendered(table) -> list[str]:
@@ -22,7 +22,7 @@ def rendered(table) -> list[str]:
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.50 KiB"), (52_530, "51.3 KiB"), (1 << 20, "1.00 MiB")],
 )
 def test_bytes_are_shown_with_three_digits(value, text):
-    assert report.human_bytes(value) == text
+    assert cells.human_bytes(value) == text
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_bytes_are_shown_with_three_digits(value, text):
     [(99_999, "99,999"), (123_456, "123 k"), (1_234_567, "1.23 M"), (9_999_999, "10.0 M")],
 )
 def test_counts_are_shortened_only_on_request(value, text):
-    assert report.human_count(value, exact=False) == text
-    assert report.human_count(value, exact=True) == f"{value:,}"
+    assert cells.human_count(value, exact=False) == text
+    assert cells.human_count(value, exact=True) == f"{value:,}"
 
 
 def test_rows_are_levels_and_columns_are_the_descriptors_of_the_json(statistics):
@@ -61,7 +61,7 @@ def test_the_title_says_how_many_processes_were_added(statistics):
 
 
 def test_the_line_below_names_rung_slots_placement_and_memory(statistics):
-    line = report.summary(stats.total([statistics()], 7))
+    line = cells.summary(stats.total([statistics()], 7))
     assert (
         line
         == "rung mm_cid; 4 slots; placement punctuated; held 4.00 KiB; live 1.56 KiB; purged 0 B"
@@ -70,7 +70,7 @@ def test_the_line_below_names_rung_slots_placement_and_memory(statistics):
 
 def test_processes_on_different_rungs_are_told_apart(statistics):
     total = stats.total([statistics(1), statistics(2), statistics(3, rung="thread")], 1)
-    assert "rung mm_cid x 2, thread x 1" in report.summary(total)
+    assert "rung mm_cid x 2, thread x 1" in cells.summary(total)
 
 
 def test_large_values_fit_into_eighty_columns_when_shortened(statistics):

@@ -3,13 +3,14 @@
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from terrace import launch, run
+from terrace import launch, run, silence
 
-from conftest import make_statistics
+from conftest import COLUMNS, MAIN, harmless_library, make_statistics
 
 # A program that leaves the statistics that the library would.
 WRITES = """#!{python}
@@ -75,6 +76,13 @@ def test_without_a_program_the_usage_is_shown(terrace):
     assert "usage" in done.stderr
 
 
+def test_an_unknown_option_shows_the_usage_of_run(terrace):
+    done = terrace("run", "--nosuch", "--", "true")
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: terrace run [--stats | --json FILE | --quiet] -- PROGRAM")
+    assert done.stderr.splitlines()[-1] == "terrace run: error: unrecognized arguments: --nosuch"
+
+
 def test_input_passes_through(terrace):
     assert terrace("run", "--quiet", "--", "cat", input="abc").stdout == "abc"
 
@@ -115,10 +123,43 @@ def test_a_script_without_an_interpreter_line_is_run_by_sh(terrace, script):
 
 
 def test_a_program_without_statistics_is_explained_in_one_line(terrace):
-    done = terrace("run", "--", "sh", "-c", "exit 5")
+    done = terrace("run", "--", sys.executable, "-c", "import os; os._exit(5)")
     assert done.returncode == 5
-    assert done.stderr.startswith("terrace: no statistics: sh ended with _exit")
+    assert done.stderr.startswith(f"terrace: no statistics: {sys.executable} left none; they are ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_shell_that_ends_with__exit_is_named(terrace, script):
+    shell = silence.executed_file("sh")
+    if os.path.basename(shell) != "dash":
+        pytest.skip("sh is not dash")
+    done = terrace("run", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7
+    assert done.stderr.startswith("terrace: no statistics: sh is dash, which ran on Terrace but ")
+    through = str(script("p", "#!/bin/sh\nexit 7\n"))
+    assert f"{through} is dash, " in terrace("run", "--", through).stderr
+
+
+def elf(path: Path, bits: int) -> str:
+    """An ELF header with no program header, so none that asks for an interpreter."""
+    head = bytearray(64)
+    head[:6] = b"\x7fELF" + bytes((bits // 32, 1))
+    head[54] = 56
+    path.write_bytes(head)
+    return str(path)
+
+
+def test_a_32_bit_program_is_told_from_one_that_calls__exit(tmp_path):
+    reason = silence.why_no_statistics(elf(tmp_path / "old", 32), launch.Ending(1))
+    assert "is a 32-bit program; Terrace is built for 64 bits and was not loaded" in reason
+
+
+def test_what_is_behind_a_script_is_looked_at(tmp_path, script):
+    elf(tmp_path / "static", 64)
+    inner = script("inner", f"#!{tmp_path}/static\n")
+    outer = str(script("outer", f"#! /usr/bin/env {inner}\n"))
+    reason = silence.why_no_statistics(outer, launch.Ending(1))
+    assert reason == f"{outer} is statically linked, nothing can be preloaded into it"
 
 
 def test_a_killed_program_without_statistics_is_explained(terrace):
@@ -132,10 +173,49 @@ def test_json_is_written_for_a_program_without_statistics_too(terrace, tmp_path)
     assert json.loads((tmp_path / "o").read_text())["processes"] == 0
 
 
-def test_the_programs_own_status_wins_over_a_report_that_can_not_be_written(terrace, program):
-    bad = ("run", "--json", "/no/such/directory/o", "--")
-    assert terrace(*bad, program("sys.exit(9)")).returncode == 9
-    assert terrace(*bad, program()).returncode == 1
+def test_a_report_that_can_not_be_written_is_said_before_the_program_runs(terrace):
+    done = terrace("run", "--json", "/no/such/directory/o", "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "terrace: --json /no/such/directory/o: No such file or directory\n"
+
+
+@pytest.mark.parametrize("status", [0, 9])
+def test_the_programs_status_stays_when_the_report_can_not_be_written_any_more(
+    terrace, program, tmp_path, status
+):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    rest = f"import shutil; shutil.rmtree({str(folder)!r}); sys.exit({status})"
+    done = terrace("run", "--json", str(folder / "o"), "--", program(rest))
+    assert done.returncode == status
+    assert "No such file or directory" in done.stderr
+
+
+def test_a_report_into_a_pipe_waits_for_its_reader_only_at_the_end(terrace, program, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        terrace("run", "--json", str(tmp_path / "pipe"), "--", program())
+        assert json.loads(reader.communicate(timeout=20)[0])["processes"] == 1
+
+
+@pytest.mark.parametrize("quiet", [("--quiet",), ()])
+def test_a_library_in_a_path_with_a_space_is_preloaded(terrace, tmp_path, quiet):
+    folder = tmp_path / "a folder: mine"
+    folder.mkdir()
+    library = folder / "libterrace.so"
+    library.write_bytes(Path(harmless_library()).read_bytes())
+    show = (
+        "import os; print(os.path.realpath(os.environ['LD_PRELOAD'])); "
+        "print(open('/proc/self/maps').read())"
+    )
+    done = terrace(
+        "run", *quiet, "--", sys.executable, "-c", show, env={"TERRACE_LIBRARY": str(library)}
+    )
+    first, _, maps = done.stdout.partition("\n")
+    assert first == str(library)
+    assert str(library) in maps
+    assert "ld.so" not in done.stderr
+    assert not list(Path("/tmp").glob(f"terrace-*/{library.name}"))
 
 
 def test_the_environment_is_the_callers_plus_two_variables(terrace):
@@ -164,10 +244,27 @@ def test_a_closed_stderr_does_no_harm(program, terrace):
 
 
 def test_static_programs_are_recognised(tmp_path):
-    assert not run.is_static(sys.executable)
-    assert not run.is_static(__file__)
-    head = bytearray(64)
-    head[:6] = b"\x7fELF\x02\x01"
-    head[54] = 56  # no program header at all, so none that asks for an interpreter
-    (tmp_path / "static").write_bytes(head)
-    assert run.is_static(str(tmp_path / "static"))
+    assert not silence.is_static(os.path.realpath(sys.executable))
+    assert not silence.is_static(__file__)
+    assert silence.is_static(elf(tmp_path / "static", 64))
+
+
+def test_without_rich_the_table_is_plain(program, tmp_path):
+    """-I and -S: no package but Python's own."""
+    environment = {
+        **os.environ,
+        "TERRACE_LIBRARY": harmless_library(),
+        "TMPDIR": str(tmp_path),
+    }
+    done = subprocess.run(
+        [os.path.realpath(sys.executable), "-IS", str(MAIN), "run", "--stats", "--", program()],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    lines = done.stderr.splitlines()
+    assert (done.returncode, lines[0]) == (0, "What each level of Terrace did in fake")
+    assert lines[1].split() == ["level", *(c["title"] for c in COLUMNS)]
+    assert lines[2].split()[:4] == ["core", "1,000", "900", "9"]
+    assert lines[3].split()[:3] == ["global", "120", "0"]
+    assert len({len(line) for line in lines[1:4]}) == 1
+    assert "rung mm_cid; 4 slots" in done.stderr
+    assert "16 B" in done.stderr.partition("By size class")[2]

@@ -39,4 +39,3 @@ def bar(title: str) -> Iterator[_Bar]:
         task = progress.add_task(f"terrace: {title}", total=1, text="")
         step = _Bar(progress, task)
         yield step
-        step.finish()

@@ -50,13 +50,18 @@ def prepare_programs(checkout: Checkout) -> None:
         build.compile_targets(checkout, "release", ("terrace_shared", *targets))
 
 
-def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
-    """Loads the driver with its own directory on the module path and calls its main()."""
+def find_driver(checkout: Checkout, name: str) -> Path:
+    """The path of the driver; TerraceError when there is none of this name."""
     drivers = find_drivers(checkout)
     if name not in drivers:
-        raise TerraceError(f"there is no benchmark {name}; there are: " + " ".join(drivers))
+        raise TerraceError(f"there is no benchmark {name}; there are: " + " ".join(drivers), 2)
+    return drivers[name][0]
+
+
+def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
+    """Loads the driver with its own directory on the module path and calls its main()."""
+    path = find_driver(checkout, name)
     prepare_programs(checkout)
-    path = drivers[name][0]
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None

@@ -134,6 +134,8 @@ def compile_targets(checkout: Checkout, preset: str, targets: tuple[str, ...] = 
             status = re.match(r"\[(\d+)/(\d+)\] (.*)", line)
             if status:
                 step.update(int(status.group(1)), int(status.group(2)), status.group(3))
+        if process.wait() == 0:
+            step.finish()
     if process.returncode != 0:
         raise TerraceError(f"building preset {preset} failed:\n{_failed_part(lines)}")
 

@@ -41,8 +41,15 @@ class Checkout:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Only one process installs and builds; the others wait for it."""
-        self.build.mkdir(exist_ok=True)
-        with (self.build / ".terrace.lock").open("w") as lock:
+        try:
+            self.build.mkdir(exist_ok=True)
+            lock_file = (self.build / ".terrace.lock").open("w")
+        except OSError as error:
+            raise TerraceError(
+                f"{self.build} can not be written ({error.strerror}): use a checkout of your own, "
+                "or set TERRACE_LIBRARY to a library that is built already"
+            ) from None
+        with lock_file as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

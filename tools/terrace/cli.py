@@ -75,6 +75,15 @@ def _add_fuzz(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
 
 
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    """What the subcommand does not know ends with the usage of the subcommand."""
+    parser = make_parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return options
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The whole command line."""
     parser = argparse.ArgumentParser(
@@ -95,32 +104,33 @@ def make_parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "arguments", nargs=argparse.REMAINDER, help="what the benchmark itself understands"
     )
+    for subparser in commands.choices.values():
+        subparser.set_defaults(parser=subparser)
     return parser
 
 
 def find_library(checkout: Checkout | None) -> Path:
     """$TERRACE_LIBRARY, else the checkout's (built if need be), else the installed one."""
     chosen = chosen_library()
+    if chosen:
+        return chosen  # there is nothing to build, and rich only makes the table prettier
     if checkout is None:
         from terrace.library import installed_library
 
-        return chosen or installed_library()
+        return installed_library()
     from terrace import venv
     from terrace.build import build_library, is_up_to_date
+    from terrace.prepare import prepare, went_without
 
     # Any Python that has rich will do, but the checkout's own one is kept up to its requirements.
     if venv.is_running_in(checkout):
         ready = venv.has_extra(checkout, "run")
     else:
         ready = importlib.util.find_spec("rich") is not None
-    if ready and chosen:
-        return chosen
-    if ready and is_up_to_date(checkout):
+    if (ready or went_without(checkout)) and is_up_to_date(checkout):
         return checkout.library
-    from terrace.prepare import prepare
-
     prepare(checkout)
-    return chosen or build_library(checkout)
+    return build_library(checkout)
 
 
 def _need_checkout(checkout: Checkout | None, subcommand: str) -> Checkout:
@@ -173,6 +183,7 @@ def _bench(options: argparse.Namespace, checkout: Checkout | None) -> int:
     checkout = _need_checkout(checkout, "bench")
     if options.name is None:
         return bench.list_drivers(checkout)
+    bench.find_driver(checkout, options.name)  # before anything is installed for it
     prepare(checkout, ("bench",), ("bench",))
     return bench.run_driver(checkout, options.name, options.arguments)
 
@@ -215,7 +226,7 @@ def _fuzz(options: argparse.Namespace, checkout: Checkout | None) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
-    options = make_parser().parse_args(arguments)
+    options = parse(arguments)
     subcommand = {
         "run": _run,
         "doctor": _doctor,

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from terrace import facts, stats
+from terrace.cells import human_bytes
 from terrace.messages import count
-from terrace.report import human_bytes
-from terrace.run import make_directory, preload_environment, remove_directory
+from terrace.run import make_directory, preload_environment, preloadable, remove_directory
 
 RUNGS = ("mm_cid", "cpu_id", "getcpu", "thread")
 
@@ -206,30 +206,29 @@ def _rung_row(answer: dict[str, Any]) -> str:
 
 def print_findings(findings: dict[str, Any]) -> None:
     """For people, on stdout."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False, soft_wrap=True)
     default = findings["default"]
-    table = Table(box=None, show_header=False, pad_edge=False)
     if default["works"]:
-        table.add_row("rung in use", f"[bold]{default['rung']}[/bold]: {default['reason']}")
-        table.add_row("slots, placement", f"{default['slots']}, {default['placement']}")
+        rows = [
+            ("rung in use", f"{default['rung']}: {default['reason']}"),
+            ("slots, placement", f"{default['slots']}, {default['placement']}"),
+        ]
     else:
-        table.add_row("rung in use", f"[bold red]none[/bold red]: {default['message']}")
-    table.add_row("library", findings["library"])
-    for rung, answer in findings["rungs"].items():
-        table.add_row(f"forced {rung}", _rung_row(answer))
-    for name, value in machine_lines(findings["machine"]):
-        table.add_row(name, value)
-    console.print(table)
+        rows = [("rung in use", f"NONE: {default['message']}")]
+    rows.append(("library", findings["library"]))
+    rows += [(f"forced {rung}", _rung_row(answer)) for rung, answer in findings["rungs"].items()]
+    rows += machine_lines(findings["machine"])
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}} {value}")
     for line in findings["advice"]:
-        console.print(f"* {line}")
+        print(f"* {line}")
 
 
 def doctor(library: Path, *, as_json: bool) -> int:
     """Exit status 0 when programs run on Terrace here."""
-    findings = examine(library)
+    with preloadable(str(library)) as path:
+        findings = examine(Path(path))
+    findings["library"] = str(library)
     if as_json:
         json.dump(findings, sys.stdout, indent=1)
         print()

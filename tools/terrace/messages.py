@@ -25,9 +25,15 @@ class Step(Protocol):
 
     def update(self, done: int, total: int, text: str = "") -> None: ...
 
+    def finish(self) -> None:
+        """All of it is done: not called for work that failed."""
+
 
 class _Silent:
     def update(self, done: int, total: int, text: str = "") -> None:
+        pass
+
+    def finish(self) -> None:
         pass
 
 
@@ -43,6 +49,10 @@ class _Plain:
         if quarter > self._quarter:
             self._quarter = quarter
             say(f"{self._title}: {25 * quarter} %")
+
+    def finish(self) -> None:
+        # apt-get's last word is 98 % or so.
+        self.update(1, 1)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,10 @@ from pathlib import Path
 from terrace.errors import TerraceError
 from terrace.messages import progress, say
 
+# Installed for every subcommand; without REQUIRED nothing can be built. Without those of `python`
+# the environment is not made, and tables are plain.
 ESSENTIAL = ("python", "build")
+REQUIRED = ("build",)
 
 
 @dataclass(frozen=True)
@@ -24,9 +27,14 @@ class Package:
     """One line of packages.txt."""
 
     purpose: str
-    name: str
+    name: str  # the newest, or the newest|its|former names
     condition: str
     otherwise: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """What distributions call it; the first is the one to tell people."""
+        return self.name.split("|")
 
     @property
     def minimum(self) -> tuple[int, ...]:
@@ -162,6 +170,8 @@ def _apt_install(prefix: list[str], names: list[str]) -> str:
                 continue
             half = 0 if status.group(1) == "dl" else 50
             step.update(half + int(float(status.group(2)) / 2), 100, status.group(3))
+        if process.wait() == 0:
+            step.finish()
     return "" if process.returncode == 0 else "".join(output[-20:]) or "apt-get failed\n"
 
 
@@ -178,28 +188,38 @@ def _update_lists(prefix: list[str]) -> bool:
     return subprocess.run(command, stdin=nothing, stdout=nothing, check=False).returncode == 0
 
 
+def _offered_name(package: Package, offered: dict[str, tuple[int, ...]]) -> str:
+    """The first of its names that the archive has in a version that will do; "" if none."""
+    good = (n for n in package.names if n in offered and offered[n] >= package.minimum)
+    return next(good, "")
+
+
+def _words(missing: list[Package]) -> str:
+    """Every line about what is missing names it in these words."""
+    return " ".join(p.names[0] for p in missing)
+
+
 def _install_by_apt(missing: list[Package], note: Path) -> None:
     """Installs those that the distribution offers; the names of the others are left in the note."""
-    names = [p.name for p in missing]
     prefix = _superuser()
     if prefix is None:
-        say("neither root nor sudo: please run  apt-get install " + " ".join(names), always=True)
-        return
-    say("these distribution packages are missing: " + " ".join(names), always=True)
+        return  # what is missing is said by install()
     updated = _update_lists(prefix)
     if not updated:
         say("apt-get update failed, trying with the package lists at hand")
-    offered = _candidate_versions(names)
-    chosen = [p for p in missing if p.name in offered and offered[p.name] >= p.minimum]
+    offered = _candidate_versions([name for p in missing for name in p.names])
+    chosen = {p: name for p in missing if (name := _offered_name(p, offered))}
     left_out = [p.name for p in missing if p not in chosen]
     if left_out and updated:
         note.write_text(" ".join(sorted({*_noted(note), *left_out})) + "\n", encoding="utf-8")
     # All together; if that fails at least what nothing works without.
-    for attempt in (chosen, [p for p in chosen if p.purpose in ESSENTIAL]):
+    essential = {p: name for p, name in chosen.items() if p.purpose in ESSENTIAL}
+    for attempt in (chosen, essential):
         if not attempt:
             return
-        say("installing with apt-get: " + " ".join(p.name for p in attempt), always=True)
-        failure = _apt_install(prefix, [p.name for p in attempt])
+        names = list(attempt.values())
+        say("installing with apt-get: " + " ".join(names), always=True)
+        failure = _apt_install(prefix, names)
         if not failure:
             return
         say("apt-get install failed:\n" + failure.rstrip(), always=True)
@@ -219,13 +239,12 @@ def install(
         _install_by_apt(wanted, note)
         missing = missing_packages(purposes, extras)
     lost = [p for p in missing if not p.fallback_extra]
-    essential = [p.name for p in lost if p.purpose in ESSENTIAL]
-    if essential:
+    required = [p for p in lost if p.purpose in REQUIRED]
+    if required:
         raise TerraceError(
-            "these are missing and could not be installed: "
-            + " ".join(essential)
-            + " (Debian's names)"
+            f"missing, and nothing can be built without: {_words(required)}\n"
+            f"Please run as root: apt-get install {_words(required)}"
         )
     if lost:
-        say("going on without: " + " ".join(p.name for p in lost))
+        say(f"going on without: {_words(lost)}")
     return tuple(p.fallback_extra for p in missing if p.fallback_extra)

@@ -3,8 +3,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from terrace import packages, venv
 from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.messages import say
+
+
+def _note(checkout: Checkout) -> Path:
+    return checkout.build / "python-packages-not-had.txt"
+
+
+def went_without(checkout: Checkout) -> bool:
+    """Whether rich, as it is wanted now, could not be had: `run` does not try again each time."""
+    try:
+        return _note(checkout).read_text(encoding="utf-8") == venv.wanted(checkout, "run")
+    except OSError:
+        return False
+
+
+def _ensure_rich(checkout: Checkout) -> bool:
+    """Like venv.ensure_extras(); without a package index `run` goes on with plain tables."""
+    try:
+        return venv.ensure_extras(checkout, ("run",))
+    except TerraceError as error:
+        say(f"going on without rich, tables are plain: {str(error).partition(chr(10))[0]}")
+        _note(checkout).write_text(venv.wanted(checkout, "run"), encoding="utf-8")
+        return False
 
 
 def prepare(
@@ -20,6 +46,14 @@ def prepare(
             checkout.build / "packages-not-offered.txt",
             venv.installed_extras(checkout),
         )
-        changed = venv.ensure_extras(checkout, ("run", *extras, *stand_ins))
+        needed = (*extras, *stand_ins)
+        if needed:
+            changed = venv.ensure_extras(checkout, ("run", *needed))
+        elif went_without(checkout):
+            return
+        else:
+            changed = _ensure_rich(checkout)
+            if went_without(checkout):
+                return
     if changed or not venv.is_running_in(checkout):
         venv.continue_inside(checkout)

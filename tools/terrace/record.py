@@ -17,6 +17,7 @@ from terrace import build, launch
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.messages import count, say
+from terrace.run import preloadable
 
 TARGETS = ("terrace_recorder", "terrace_trace")
 DEFAULT_OUTPUT = "terrace.trace"
@@ -81,10 +82,10 @@ def _make_directory(output: str) -> Path:
     return path
 
 
-def _environment(programs: Programs, directory: Path) -> dict[bytes, bytes]:
+def _environment(recorder: str, directory: Path) -> dict[bytes, bytes]:
     environment = launch.original_environment()
     others = environment.get(b"LD_PRELOAD", b"")
-    environment[b"LD_PRELOAD"] = os.fsencode(programs.recorder) + (b":" + others if others else b"")
+    environment[b"LD_PRELOAD"] = os.fsencode(recorder) + (b":" + others if others else b"")
     environment[b"TERRACE_RECORD_FILE"] = os.fsencode(directory) + b"/%p"
     return environment
 
@@ -139,7 +140,10 @@ def _tell(
 
 
 def _print(summary: Summary) -> None:
-    from terrace.record_report import print_summary
+    try:
+        from terrace.record_report import print_summary
+    except ImportError:
+        raise TerraceError("record --summary needs the Python package rich") from None
 
     print_summary(summary)
 
@@ -154,7 +158,8 @@ def record_program(programs: Programs, options: RecordOptions) -> int:
     """Returns the program's exit status; does not return if a signal killed it."""
     directory = _make_directory(options.output)
     try:
-        ending = launch.launch(options.command, _environment(programs, directory))
+        with preloadable(str(programs.recorder)) as recorder:
+            ending = launch.launch(options.command, _environment(recorder, directory))
         try:
             main, others = collect(directory, options.output, ending.pid)
             _tell(programs, options, main, others)

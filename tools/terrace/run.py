@@ -9,15 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from terrace import launch, stats
 from terrace.errors import TerraceError
 from terrace.messages import count, say
-
-_PT_INTERP = 3
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,9 @@ def preload_environment(library: str, pattern: str | None = None) -> dict[bytes,
     return environment
 
 
-def make_directory() -> str:
+def make_directory(base: str | None = None) -> str:
     """A fresh directory under $TMPDIR (importing tempfile costs more than all of this)."""
-    base = os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
+    base = base or os.path.abspath(os.environ.get("TMPDIR") or "/tmp")
     path = f"{base}/terrace-{os.getpid()}-{time.time_ns():x}"
     try:
         os.mkdir(path, 0o700)
@@ -60,46 +59,33 @@ def remove_directory(path: str) -> None:
         os.rmdir(path)
 
 
-def is_static(path: str) -> bool:
-    """Whether an ELF file asks for no dynamic linker; False for anything else (scripts)."""
-    import struct
+@contextlib.contextmanager
+def preloadable(library: str) -> Iterator[str]:
+    """A path for LD_PRELOAD, which separates paths by spaces and colons: a link, if need be.
 
+    The link lives as long as the program: an orphan of it that executes a program later on gets
+    the dynamic linker's warning and runs without Terrace.
+    """
+    if not re.search("[ :]", library):
+        yield library
+        return
+    directory = make_directory("/tmp")
     try:
-        with open(path, "rb") as file:
-            head = file.read(64)
-            if len(head) < 64 or head[:6] != b"\x7fELF\x02\x01":
-                return False
-            offset = struct.unpack_from("<Q", head, 32)[0]
-            entry_size, entries = struct.unpack_from("<HH", head, 54)
-            file.seek(offset)
-            table = file.read(entry_size * entries)
-    except OSError:
-        return False
-    types = (
-        struct.unpack_from("<I", table, i * entry_size)[0] for i in range(len(table) // entry_size)
-    )
-    return _PT_INTERP not in types
+        link = f"{directory}/{os.path.basename(library)}"
+        os.symlink(library, link)
+        yield link
+    finally:
+        remove_directory(directory)
 
 
-def why_no_statistics(program: str, ending: launch.Ending) -> str:
-    """One sentence for a run that left no statistics."""
-    import shutil
-    import stat
-
-    if ending.signal:
-        name = (
-            signal.Signals(ending.signal).name
-            if ending.signal in set(signal.Signals)
-            else str(ending.signal)
-        )
-        return f"{program} was killed by {name} before it could write them"
-    path = shutil.which(program) or program
-    with contextlib.suppress(OSError):
-        if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):
-            return f"{program} is setuid or setgid, where the system ignores LD_PRELOAD"
-    if is_static(path):
-        return f"{program} is statically linked, nothing can be preloaded into it"
-    return f"{program} ended with _exit (or cleared its environment, or is static behind a script)"
+def check_writable(path: str) -> None:
+    """Before the program runs: a report that can not be written is a mistake in the command."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        return  # the reader of a pipe would see its end
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666))
+    except OSError as error:
+        raise TerraceError(f"--json {path}: {error.strerror}", 2) from None
 
 
 def _write_json(path: str, total: stats.Statistics) -> None:
@@ -113,6 +99,8 @@ def _write_json(path: str, total: stats.Statistics) -> None:
 
 def _report(options: RunOptions, ending: launch.Ending, found: stats.Collection) -> None:
     if not found.processes:
+        from terrace.silence import why_no_statistics
+
         reason = why_no_statistics(options.command[0], ending)
         if options.json_path:
             _write_json(
@@ -124,7 +112,10 @@ def _report(options: RunOptions, ending: launch.Ending, found: stats.Collection)
     if options.json_path:
         _write_json(options.json_path, total)
     else:
-        from terrace.report import print_report
+        try:
+            from terrace.report import print_report
+        except ImportError:  # rich could not be had
+            from terrace.plain_report import print_report
 
         print_report(total, per_class=options.per_class)
         if found.unreadable:
@@ -133,17 +124,25 @@ def _report(options: RunOptions, ending: launch.Ending, found: stats.Collection)
 
 def run_program(library: str, options: RunOptions) -> int:
     """Returns the program's exit status; does not return if a signal killed it."""
-    if options.quiet:
-        return launch.end_like(launch.launch(options.command, preload_environment(library)))
+    with preloadable(library) as path:
+        if options.quiet:
+            ending = launch.launch(options.command, preload_environment(path))
+        else:
+            ending = _run_and_report(path, options)
+    return launch.end_like(ending)
+
+
+def _run_and_report(library: str, options: RunOptions) -> launch.Ending:
+    if options.json_path:
+        check_writable(options.json_path)
     directory = make_directory()
     try:
         ending = launch.launch(options.command, preload_environment(library, f"{directory}/%p"))
         try:
             _report(options, ending, stats.load_directory(directory))
         except TerraceError as error:
-            # The program's own status comes first, what became of the report only after success.
+            # The status is the program's, whatever became of the report.
             say(str(error), always=True)
-            return launch.end_like(ending) or error.status
+        return ending
     finally:
         remove_directory(directory)
-    return launch.end_like(ending)

@@ -44,7 +44,8 @@ def _owner(checkout: Checkout) -> str:
     return f"Python {sys.version_info.major}.{sys.version_info.minor} in {checkout.environment}\n"
 
 
-def _stamp_text(checkout: Checkout, extra: str) -> str:
+def wanted(checkout: Checkout, extra: str) -> str:
+    """What the environment's stamp for this extra says once it is installed."""
     requirements = (checkout.requirements / f"{extra}.txt").read_text(encoding="utf-8")
     return _owner(checkout) + requirements
 
@@ -52,7 +53,7 @@ def _stamp_text(checkout: Checkout, extra: str) -> str:
 def has_extra(checkout: Checkout, extra: str) -> bool:
     """Whether the environment holds requirements/EXTRA.txt as it is now, for this Python."""
     try:
-        return _stamp(checkout, extra).read_text(encoding="utf-8") == _stamp_text(checkout, extra)
+        return _stamp(checkout, extra).read_text(encoding="utf-8") == wanted(checkout, extra)
     except OSError:
         return False
 
@@ -111,7 +112,7 @@ def ensure_extras(checkout: Checkout, extras: tuple[str, ...]) -> bool:
             [*pip, "--disable-pip-version-check", "--requirement", str(requirements)],
             f"pip could not install {wanted} into build/.venv (is the network there?)",
         )
-        _stamp(checkout, extra).write_text(_stamp_text(checkout, extra), encoding="utf-8")
+        _stamp(checkout, extra).write_text(wanted(checkout, extra), encoding="utf-8")
     return True
 
 
