@@ -14,8 +14,9 @@ set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace)
 target_include_directories(terrace_static INTERFACE
   $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
+# initfirst: its fork handlers have to be registered before those of any other object (src/heap/fork.cpp).
 set(TERRACE_SHARED_LINK_OPTIONS
-    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
+    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
     -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
 if(NOT TERRACE_SANITIZE)
   # Linked by the C driver: the object must not depend on libstdc++.

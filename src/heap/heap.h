@@ -54,8 +54,9 @@ class Heap {
   void after_fork_in_child() noexcept;
 
   // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
-  void enter_vfork() noexcept;
-  void leave_vfork() noexcept;
+  // enter_vfork() gives what leave_vfork() wants back; calls nest.
+  unsigned enter_vfork() noexcept;
+  void leave_vfork(unsigned before) noexcept;
 
   // What introspect/ reads.
   const Options& options() const noexcept { return options_; }
@@ -91,7 +92,7 @@ class Heap {
   void store_chain(ChainWord blocks) noexcept;
   ChainWord fetch_chain(HomeClass h) noexcept;
   ChainWord fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
-  ChainWord steal_chain(SizeClass c) noexcept;
+  void* steal_block(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
   void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
@@ -112,6 +113,7 @@ class Heap {
   /// What is due, if anything is. The time, in coarse milliseconds.
   std::uint64_t tick() noexcept;
   void reset_locks_in_child() noexcept;
+  void repair_in_child() noexcept;
   void drain_slot(level::Slot& slot) noexcept;
   void drain_all() noexcept;
   bool make_room(std::size_t bytes) noexcept;
@@ -140,7 +142,6 @@ class Heap {
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
-  bool locked_for_fork_ = false;  // written before fork, by the thread that holds all locks or is the only one
   SharedCounter depot_refusals_;
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};

@@ -183,14 +183,14 @@ ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* ind
 
 }  // namespace
 
-ChainWord Slabs::cut(HomeClass h, unsigned want) noexcept {
+ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
   std::uint16_t indices[chain::longest];
   unsigned n = 0;
   Class& c = classes_[index(h)];
   std::byte* start = nullptr;
   {
     const os::LockGuard guard(c.mutex);
-    const GranuleIndex first = c.partial != no_granule ? c.partial : make_slab(h);
+    const GranuleIndex first = c.partial != no_granule || !may_grow ? c.partial : make_slab(h);
     if (first == no_granule) return chain::empty;
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;

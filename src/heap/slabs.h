@@ -23,7 +23,9 @@ class Slabs {
   }
 
   /// A chain of 1 to `want` blocks, lowest addresses first; empty when memory is short.
-  ChainWord cut(HomeClass h, unsigned want) noexcept;
+  ChainWord cut(HomeClass h, unsigned want) noexcept { return cut(h, want, true); }
+  /// One block of a slab that is there already; empty when there is none.
+  ChainWord cut_from_partial(HomeClass h) noexcept { return cut(h, 1, false); }
   /// Takes a chain apart. Every block is checked: a block that is free already, or that is none, ends the process.
   void put_back(ChainWord blocks) noexcept;
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
@@ -57,6 +59,7 @@ class Slabs {
     SlabCounters counters;
   };
 
+  ChainWord cut(HomeClass h, unsigned want, bool may_grow) noexcept;
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;

@@ -18,16 +18,14 @@ constinit thread_local Slot* my_slot = nullptr;
 
 }  // namespace
 
-constinit thread_local bool ThreadSlots::is_closed_ = false;
-
-void ThreadSlots::close() noexcept { is_closed_ = true; }
-void ThreadSlots::reopen() noexcept { is_closed_ = false; }
+constinit thread_local unsigned ThreadSlots::times_closed_ = 0;
 
 void ThreadSlots::open(Drain drain) noexcept {
   drain_ = drain;
   instance = this;
   pthread_key_t key = 0;
-  if (pthread_key_create(&key, at_thread_exit) == 0) key_ = key;
+  has_key_ = pthread_key_create(&key, at_thread_exit) == 0;
+  key_ = key;
 }
 
 Slot* ThreadSlots::add() noexcept {
@@ -41,7 +39,7 @@ Slot* ThreadSlots::add() noexcept {
 
 Slot* ThreadSlots::mine() noexcept {
   if (my_slot != nullptr) return my_slot;
-  if (is_closed_) return nullptr;
+  if (closed() || !has_key_) return nullptr;
   {
     const os::LockGuard guard(mutex_);
     Slot* slot = all_;
@@ -51,17 +49,21 @@ Slot* ThreadSlots::mine() noexcept {
     slot->owner |= in_use;
     my_slot = slot;
   }
-  pthread_setspecific(key_, my_slot);  // may allocate: my_slot is set already
+  // It may allocate: my_slot is set already. It may fail, when memory is short: then the slot is not kept beyond this.
+  if (pthread_setspecific(key_, my_slot) != 0) give_up(*my_slot);
   return my_slot;
 }
 
-void ThreadSlots::at_thread_exit(void* p) noexcept {
-  auto* const slot = static_cast<Slot*>(p);
-  instance->drain_(*slot);
+void ThreadSlots::give_up(Slot& slot) noexcept {
+  drain_(slot);
   my_slot = nullptr;
-  is_closed_ = true;  // what is freed after this goes to the global level
-  const os::LockGuard guard(instance->mutex_);
-  slot->owner &= ~in_use;
+  const os::LockGuard guard(mutex_);
+  slot.owner &= ~in_use;
+}
+
+void ThreadSlots::at_thread_exit(void* p) noexcept {
+  instance->give_up(*static_cast<Slot*>(p));
+  ++times_closed_;  // what is freed after this goes to the global level
 }
 
 void ThreadSlots::adopt_orphans() noexcept {

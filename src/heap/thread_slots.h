@@ -18,13 +18,15 @@ class ThreadSlots {
   /// `drain` is called, at the end of a thread, with its slot.
   void open(Drain drain) noexcept;
 
-  /// The calling thread's slot; null when it is closed or memory is short.
+  /// The calling thread's slot; null when it is closed, memory is short, or libc has no key left to tell of the thread's end:
+  /// then nobody would drain the slot, and the thread works past it.
   level::Slot* mine() noexcept;
 
   /// Whether the calling thread may use no slot at all.
-  static bool closed() noexcept { return is_closed_; }
-  static void close() noexcept;
-  static void reopen() noexcept;
+  static bool closed() noexcept { return times_closed_ != 0; }
+  /// How often it was closed: by vfork, whose children nest, and by its exit.
+  static unsigned times_closed() noexcept { return times_closed_; }
+  static void set_closed(unsigned times) noexcept { times_closed_ = times; }
 
   /// All slots that ever existed, for statistics and draining; follow `next`.
   level::Slot* all() const noexcept {
@@ -37,15 +39,17 @@ class ThreadSlots {
 
  private:
   level::Slot* add() noexcept;
+  void give_up(level::Slot& slot) noexcept;
   static void at_thread_exit(void* slot) noexcept;
 
-  static constinit thread_local bool is_closed_;
+  static constinit thread_local unsigned times_closed_;
 
   os::Mutex mutex_;  // rank: thread slots
   level::Slot* all_ = nullptr;
   std::uint32_t made_ = 0;
   Drain drain_ = nullptr;
   unsigned key_ = 0;
+  bool has_key_ = false;
 };
 
 }  // namespace terrace::heap

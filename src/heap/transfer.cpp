@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How chains move between the levels: refill when a word is empty, spill when it is full.
 //
-//   refill   own reserve -> own processor's depot, then the others' -> slabs -> another home's depot
+//   refill   own reserve -> own processor's depot, then the others' -> slabs -> another home's depot or slab, one block
 //   spill    own word -> own reserve, and what was there -> own processor's depot -> slabs
 //
 // The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
@@ -188,16 +188,22 @@ void Heap::store_chain(ChainWord w) noexcept {
   slabs_.put_back(w);
 }
 
-// The last resort before a new slab: blocks that wait for another home. They are foreign here and go home when they are freed.
-ChainWord Heap::steal_chain(SizeClass c) noexcept {
-  if (!is_subline(c)) return chain::empty;
+// When there is no new slab: a block that waits for another home, in a depot or a slab. It is foreign here and goes home when
+// it is freed. What is left of its chain does so at once: a word holds blocks of one home class, by which the slabs take its
+// chain.
+void* Heap::steal_block(SizeClass c) noexcept {
+  if (!is_subline(c)) return nullptr;
   for (std::size_t home = 0; home < max_homes; ++home) {
-    const ChainWord w = fetch_chain(home_class(c, home));
+    ChainWord w = fetch_chain(home_class(c, home));
+    if (w == chain::empty) w = slabs_.cut_from_partial(home_class(c, home));
     if (w == chain::empty) continue;
-    transfers_[index(c)].foreign.add(chain::count(w));
-    return w;
+    transfers_[index(c)].foreign.add();
+    ChainWord rest = chain::empty;
+    void* const block = hand_out_first(w, rest);
+    if (rest != chain::empty) store_chain(rest);
+    return block;
   }
-  return chain::empty;
+  return nullptr;
 }
 
 // The first block, ready for the program; `rest` is what remains.
@@ -254,26 +260,28 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
     w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
     follow_frontier();
   }
-  if (w == chain::empty) w = steal_chain(c);
-  if (w == chain::empty && make_room(0)) w = slabs_.cut(h, 1);
-  if (w == chain::empty) {
-    transfers_[index(c)].failed_refills.add();
-    return nullptr;
-  }
-  return hand_out(slot, word, w);
+  if (w != chain::empty) return hand_out(slot, word, w);
+  if (void* const block = steal_block(c)) return block;
+  if (make_room(0)) w = slabs_.cut(h, 1);
+  if (w != chain::empty) return hand_out(slot, word, w);
+  if (void* const block = steal_block(c)) return block;
+  transfers_[index(c)].failed_refills.add();
+  return nullptr;
 }
 
 void* Heap::allocate_past_core(SizeClass c) noexcept {
   const HomeClass h = home_class(c, 0);
   ChainWord w = fetch_chain(h);
   if (w == chain::empty) w = slabs_.cut(h, 1);
-  if (w == chain::empty) w = steal_chain(c);
-  if (w == chain::empty && make_room(0)) w = slabs_.cut(h, 1);
-  if (w == chain::empty) return nullptr;
-  ChainWord rest = chain::empty;
-  void* const block = hand_out_first(w, rest);
-  transfers_[index(c)].handed_out.add();
-  if (rest != chain::empty) store_chain(rest);
+  void* block = nullptr;
+  if (w == chain::empty && (block = steal_block(c)) == nullptr && make_room(0) && (w = slabs_.cut(h, 1)) == chain::empty)
+    block = steal_block(c);
+  if (w != chain::empty) {
+    ChainWord rest = chain::empty;
+    block = hand_out_first(w, rest);
+    if (rest != chain::empty) store_chain(rest);
+  }
+  if (block != nullptr) transfers_[index(c)].handed_out.add();
   return block;
 }
 

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+// The environment as it was when the process started. It is read once and what is ours is copied: a program may let `environ`
+// dangle, or unmap it, long before the last option is looked up at its exit.
 #pragma once
 
 namespace terrace::os {
 
-/// The value of a variable, or null: also null in secure mode. Works before libc's own start-up is over.
+/// Copies the variables whose names begin with "TERRACE_" out of `variables`, or, if that is null, out of `environ` or the
+/// kernel's copy. The first call counts; environment() makes it if nobody has.
+void keep_environment(char* const* variables) noexcept;
+
+/// The value that a variable named TERRACE_... had then, for good; null when there was none, and in secure mode. Works before
+/// libc's own start-up is over.
 const char* environment(const char* name) noexcept;
 
 }  // namespace terrace::os

@@ -17,6 +17,7 @@ class Mutex {
   void lock() noexcept {
     if (holds_all_) [[unlikely]]
       return;
+    count(1);
     std::uint32_t expected = unlocked;
     // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
     if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
@@ -27,9 +28,10 @@ class Mutex {
   bool try_lock() noexcept {
     if (holds_all_) [[unlikely]]
       return true;
-    std::uint32_t expected = unlocked;
-    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]
-                                          std::memory_order_relaxed);
+    count(1);
+    if (try_state()) return true;
+    count(-1);
+    return false;
   }
   void unlock() noexcept {
     if (holds_all_) [[unlikely]]
@@ -37,18 +39,34 @@ class Mutex {
     // [M1] release, pairs with the acquire of the next holder.
     if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
       wake_one();
+    count(-1);
   }
   /// Between the handlers of fork the forking thread holds every mutex there is; what it calls then (handlers of others that
   /// allocate) goes through all of them.
   static void set_holds_all(bool value) noexcept { holds_all_ = value; }
+  static bool holds_all() noexcept { return holds_all_; }
+  /// Whether the calling thread holds a mutex or is about to: true in a signal handler that has interrupted such code.
+  static bool holds_any() noexcept { return held_ != 0; }
 
-  /// In a forked child, by the only thread there is: the parent's waiters do not exist here.
-  void reset_after_fork() noexcept { state_.store(unlocked, std::memory_order_relaxed); }
+  /// In a forked child, by the only thread there is, which locked it: the parent's waiters do not exist here.
+  void reset_after_fork() noexcept {
+    state_.store(unlocked, std::memory_order_relaxed);
+    count(-1);
+  }
 
  private:
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
 
   static constinit thread_local bool holds_all_;
+  // Mutexes held, counted before the attempt to lock and after unlocking, so that a handler in between is on the safe side.
+  static constinit thread_local volatile int held_;
+
+  static void count(int by) noexcept { held_ = held_ + by; }
+  bool try_state() noexcept {
+    std::uint32_t expected = unlocked;
+    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]
+                                          std::memory_order_relaxed);
+  }
 
   void lock_contended() noexcept;
   void wake_one() noexcept;

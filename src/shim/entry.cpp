@@ -2,8 +2,8 @@
 #include "shim/entry.h"
 
 // Who links the static archive gets the members that something refers to: process.cpp, with the fork handlers, has to be one.
-extern "C" void terrace_enter_vfork() __attribute__((visibility("hidden")));
-extern "C" __attribute__((used, visibility("hidden"))) void (*const terrace_anchor)() = terrace_enter_vfork;
+extern "C" unsigned terrace_enter_vfork() __attribute__((visibility("hidden")));
+extern "C" __attribute__((used, visibility("hidden"))) unsigned (*const terrace_anchor)() = terrace_enter_vfork;
 
 namespace terrace::shim {
 

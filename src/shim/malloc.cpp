@@ -115,6 +115,23 @@ TERRACE_EXPORT int mallopt(int parameter, int) {
   }
 }
 
+// The names that libc's own malloc is exported by, for wrappers that define malloc themselves and for libraries from before
+// symbols had versions. Left to libc, their blocks would come to our free, and ours to its.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmissing-attributes"  // libc's headers say more of malloc than is true of every name
+#endif
+TERRACE_EXPORT void* __libc_malloc(std::size_t) __attribute__((alias("malloc")));
+TERRACE_EXPORT void __libc_free(void*) __attribute__((alias("free")));
+TERRACE_EXPORT void __libc_cfree(void*) __attribute__((alias("cfree")));
+TERRACE_EXPORT void* __libc_calloc(std::size_t, std::size_t) __attribute__((alias("calloc")));
+TERRACE_EXPORT void* __libc_realloc(void*, std::size_t) __attribute__((alias("realloc")));
+TERRACE_EXPORT void* __libc_memalign(std::size_t, std::size_t) __attribute__((alias("memalign")));
+TERRACE_EXPORT void* __libc_valloc(std::size_t) __attribute__((alias("valloc")));
+TERRACE_EXPORT void* __libc_pvalloc(std::size_t) __attribute__((alias("pvalloc")));
+TERRACE_EXPORT int __posix_memalign(void**, std::size_t, std::size_t) __attribute__((alias("posix_memalign")));
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+
 }  // extern "C"
 
 #endif

@@ -2,6 +2,7 @@
 // The life of the process: fork handlers, and the statistics at its end.
 #include "heap/heap.h"
 #include "introspect/statistics.h"
+#include "os/environment.h"
 #include "os/mutex.h"
 #include "percpu/transaction.h"
 
@@ -17,13 +18,22 @@ void in_child() {
   heap.after_fork_in_child();
   terrace::percpu::after_fork_in_child();
   // The snapshot goes through all locks: where a handler forked, one of them may be held by the code that it interrupted.
+  const bool held_all = terrace::os::Mutex::holds_all();
   terrace::os::Mutex::set_holds_all(true);
   terrace::introspect::forget_parent();
-  terrace::os::Mutex::set_holds_all(false);
+  terrace::os::Mutex::set_holds_all(held_all);
 }
 
-// As early as constructors go. pthread_atfork runs `before` handlers last first, so what others do in theirs still works.
+// As early as constructors go, and the shared object is initialised before any other (-z initfirst): pthread_atfork runs
+// `before` handlers last first and the others first first, so ours are closest to the fork on either side (heap/fork.cpp). That
+// is before libc has set `environ`, which it gives to constructors, however.
+#if defined(__GLIBC__)
+__attribute__((constructor(101))) void at_start(int /*count*/, char** /*arguments*/, char** variables) {
+  terrace::os::keep_environment(variables);
+#else
 __attribute__((constructor(101))) void at_start() {
+  terrace::os::keep_environment(nullptr);
+#endif
   pthread_atfork(before_fork, in_parent, in_child);
   terrace::introspect::prepare_report();
 }
@@ -34,6 +44,6 @@ __attribute__((destructor(101))) void at_end() { terrace::introspect::report_at_
 
 extern "C" {
 // Called by vfork.S around the system call, in the parent (which is also where the child runs).
-__attribute__((visibility("hidden"))) void terrace_enter_vfork() { heap.enter_vfork(); }
-__attribute__((visibility("hidden"))) void terrace_leave_vfork() { heap.leave_vfork(); }
+__attribute__((visibility("hidden"))) unsigned terrace_enter_vfork() { return heap.enter_vfork(); }
+__attribute__((visibility("hidden"))) void terrace_leave_vfork(unsigned before) { heap.leave_vfork(before); }
 }

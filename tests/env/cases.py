@@ -18,7 +18,10 @@ MIB = 1 << 20
 ON_EVERY_RUNG = {
     "fork_storm": ["fork_storm"],
     "fork_handlers_that_allocate": ["fork_handlers"],
+    "fork_beside_stdio": ["fork_stdio"],
     "vfork_children_that_allocate": ["vfork_child"],
+    "vfork_children_of_vfork_children": ["vfork_nested"],
+    "blocks_of_other_homes": ["other_homes"],
     "spawn_system_popen": ["spawn"],
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],
     "thread_exit": ["thread_exit"],
@@ -47,6 +50,25 @@ def dlopen_of_terrace(h):
     for setting in h.rungs():  # a second copy beside the preloaded one would be the same object
         setting.preload = ""
         h.run(setting, [h.program("dlopen_terrace"), h.preload])
+
+
+def fork_in_a_handler_beside_threads(h):
+    """glibc's own malloc hangs here."""
+    for setting in h.rungs():
+        h.run(setting, [h.program("fork_in_handler")])
+
+
+def environment_that_is_gone(h):
+    for setting in [h.glibc(), h.terrace(), h.terrace(TERRACE_STATS="text")]:
+        for how in ["frame", "block", "unmapped", "null"]:
+            report = r"(?s).*core.*\n" if setting.environment else ""
+            h.run(setting, [h.program("environ_gone"), how], stdout="ok\n", stderr=report)
+
+
+def no_keys_left(h):
+    for setting in h.rungs():
+        setting.preload = ""
+        h.run(setting, [h.program("no_keys_left"), h.preload])
 
 
 def fork_of_one_thread(h):
@@ -282,7 +304,7 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
+FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              rungs_are_forced, rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode]

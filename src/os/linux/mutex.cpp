@@ -19,10 +19,11 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 }  // namespace
 
 constinit thread_local bool Mutex::holds_all_ = false;
+constinit thread_local volatile int Mutex::held_ = 0;
 
 void Mutex::lock_contended() noexcept {
   for (int i = 0; i < spins_before_sleep; ++i) {
-    if (state_.load(std::memory_order_relaxed) == unlocked && try_lock()) return;
+    if (state_.load(std::memory_order_relaxed) == unlocked && try_state()) return;
     arch::pause();
   }
   // From here on the word says "contended", so whoever unlocks it wakes one of us. [M1] acquire as in lock().

@@ -9,12 +9,14 @@ vfork:
         stp x29, x30, [sp, #-16]!
         bl terrace_enter_vfork
         ldp x29, x30, [sp], #16
+        mov w9, w0                      // for terrace_leave_vfork: survives the system call, too
         mov x0, #0x4111                 // CLONE_VM | CLONE_VFORK | SIGCHLD
         mov x1, #0
         mov x8, #220                    // SYS_clone
         svc #0
         cbz x0, 1f                      // the child
         stp x30, x0, [sp, #-16]!
+        mov w0, w9
         bl terrace_leave_vfork
         ldp x30, x0, [sp], #16
         cmn x0, #4095

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // pid_t vfork(void), with the core level closed while the child exists. The child returns first and overwrites the stack below
 // its frame, so the return address is kept in a register across the system call, and what else is needed afterwards is pushed
-// again from it.
+// again from it. So is what terrace_enter_vfork() gave, for terrace_leave_vfork().
         .text
         .globl vfork
         .type vfork, @function
@@ -10,13 +10,15 @@ vfork:
         subq $8, %rsp
         call terrace_enter_vfork
         addq $8, %rsp
-        popq %rdi                       // the return address: rdi survives the system call
+        movl %eax, %esi
+        popq %rdi                       // the return address: rdi and rsi survive the system call
         movl $58, %eax                  // SYS_vfork
         syscall
         pushq %rdi
         testl %eax, %eax
         jz 1f                           // the child goes on with the level closed, until it has another program or is gone
         pushq %rax
+        movl %esi, %edi
         call terrace_leave_vfork
         popq %rax
         cmpl $-4095, %eax

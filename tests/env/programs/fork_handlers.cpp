@@ -5,23 +5,26 @@
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 
 extern "C" int fork_handlers_library_is_here();
+extern "C" void fork_handlers_library_starts_helper();
 
 namespace {
 
-void* held = nullptr;
-void prepare() { held = filled(500); }
-void parent() { check_and_free(held, 500); }
-void child() { check_and_free(held, 500); }
+void* held[2];  // a handler of the library forks in its turn
+int depth = 0;
+void prepare() { held[depth++] = filled(500); }
+void parent() { check_and_free(held[--depth], 500); }
+void child() { check_and_free(held[--depth], 500); }
 
 }  // namespace
 
 int main() {
   check(fork_handlers_library_is_here() == 1, "the library");
+  fork_handlers_library_starts_helper();
   pthread_atfork(prepare, parent, child);
   {
     const Allocating others(3);
     WorkingSet mine(5);
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 40; ++i) {
       mine.step();
       alarm(child_seconds);  // a deadlock in `prepare` is one of the parent
       const pid_t pid = fork();
