@@ -5,6 +5,13 @@
 
 namespace terrace::arch {
 
+/// Whether the processor makes each load of a thread appear after the loads before it.
+#if defined(__x86_64__)
+inline constexpr bool loads_stay_in_order = true;
+#else
+inline constexpr bool loads_stay_in_order = false;
+#endif
+
 /// Tells the core that this is a spin loop.
 inline void pause() noexcept {
 #if defined(__x86_64__)

@@ -5,6 +5,7 @@
 //   TERRACE_MUTANT_TWO_STORES     the commit is two stores of 4 bytes, with a delay in between
 //   TERRACE_MUTANT_SLOT_REREAD    the commit goes to the slot as it is at the end, not to the one that was read
 //   TERRACE_MUTANT_MISSING_CHECK  put_all does not look whether the word is free
+//   TERRACE_MUTANT_LATE_CHECK     push looks for the key where an abort, which takes the key away, may come before it
 #pragma once
 
 #if defined(TERRACE_MUTANT_WRONG_LENGTH)
@@ -82,4 +83,12 @@
 #define TERRACE_MUTANT_CHECK(code)
 #else
 #define TERRACE_MUTANT_CHECK(code) code
+#endif
+
+#if defined(TERRACE_MUTANT_LATE_CHECK)
+#define TERRACE_MUTANT_BEFORE(code)
+#define TERRACE_MUTANT_WITHIN(code) code
+#else
+#define TERRACE_MUTANT_BEFORE(code) code
+#define TERRACE_MUTANT_WITHIN(code)
 #endif

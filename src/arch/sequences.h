@@ -22,8 +22,9 @@
 //     after:  popped(slot) := popped(slot) + 1                      where it is asked for: a number, see level/slot.h
 //
 //   push(words, caps, block)                                                                       [sequence 2]
-//     start:  if second word of block = key(block) -> freed_twice   nothing written
-//             w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
+//     before: if second word of block = key(block) -> freed_twice   once, ahead of the part that is restarted: an abort takes
+//                                                                   a key back, and must not take one that was there before
+//     start:  w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
 //             second word of block := key(block)                    the block is ours, so this is no commit;
 //             first word of block := w                              an abort takes the key back before it begins again
 //     commit: word(slot) := block << 8 | (count(w) + 1)

@@ -28,6 +28,10 @@ extern FastPath fast_path __attribute__((visibility("hidden")));
 void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
 void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noinline));
 
+// [H2] Between a limit and the other fields, for the compiler: it may not load them first. No instruction. For the processor
+// see Heap::publish_fast_path().
+TERRACE_INLINE void limit_first() noexcept { __asm__ volatile("" ::: "memory"); }
+
 TERRACE_INLINE void* handed_out(void* block) noexcept {
   static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
   return block;
@@ -39,6 +43,7 @@ TERRACE_INLINE void* allocate(std::size_t size) noexcept {
   const FastPath& f = fast_path;
   const std::size_t last = size - 1;  // of 0 bytes: out of all limits
   if (last < f.size_limit) [[likely]] {
+    limit_first();
     std::size_t below = 0;
     below -= last < f.subline_limit ? 1 : 0;
     __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways
@@ -58,6 +63,7 @@ TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
   void* block;
   if (f.size_limit == 0) [[unlikely]]
     return nullptr;
+  limit_first();
   if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, level::slot_size, index(h), block) !=
       arch::Sequence::done) [[unlikely]] {
     return nullptr;
@@ -69,7 +75,8 @@ TERRACE_INLINE void free(void* p) noexcept {
   const FastPath& f = fast_path;
   // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.
   const std::uintptr_t offset_16ths = std::rotr(address_of(p) - address_of(f.base), 4);
-  if (offset_16ths < f.extent_16ths) [[likely]] {
+  if (offset_16ths < f.extent_16ths) [[likely]] {  // with the base from before it was set, nothing is
+    limit_first();
     const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
     const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
     // Home class 0 (no small block) has cap 0: full.

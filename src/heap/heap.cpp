@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/heap.h"
 
+#include "arch/cpu.h"
 #include "base/report.h"
 #include "heap/fast_path.h"
+#include "os/membarrier.h"
 #include "os/memory.h"
 #include "os/possible_cpus.h"
+#include "os/threads.h"
 
 #include <cerrno>
 #include <cstring>
@@ -56,8 +59,9 @@ bool Heap::open_core() noexcept {
   const unsigned shards = min_of(count, level::most_shards);
   auto* const depots = static_cast<level::Shard*>(os::map(sizeof(level::Shard) * processors * shards));
   auto* const slots = static_cast<level::Slot*>(os::map((count + slots_before_first) * sizeof(level::Slot)));
-  if (depots == nullptr || slots == nullptr) return false;
-  depots_.open(depots, processors, shards);
+  auto* const marks = static_cast<std::uint16_t*>(os::map(sizeof(std::uint16_t) * level::depot_keys * processors));
+  if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
+  depots_.open(depots, marks, processors, shards);
   thread_slots_.open(drain_thread_slot);
   core_.open(l, slots + slots_before_first, count, thread_slots_);
   if (percpu::has_sequences(l.rung)) {
@@ -65,6 +69,7 @@ bool Heap::open_core() noexcept {
     cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
   }
   update_limits();
+  publish_fast_path();
   return true;
 }
 
@@ -79,13 +84,23 @@ void Heap::update_limits() noexcept {
   depot_budget_.set_limit(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), rush_per_slot * slots);
 }
 
-void Heap::enable_fast_path() noexcept {
+// [H2] The fast paths load a limit and then, if it is not 0, the fields written here, with nothing but the branch in between. A
+// thread that was started by one that has been through ready(), or has been there itself, sees the fields anyway. Any other saw
+// limits of 0 until now. Where loads stay in order that is enough. Elsewhere the processor may load a field first, before it
+// was written, and a limit that was published after; so, once, before any limit is published, a barrier interrupts every
+// running thread: what a thread loads after its interruption sees the fields, what it loaded before saw limits of 0. If the
+// barrier is not to be had, the limits stay 0.
+void Heap::publish_fast_path() noexcept {
   if (!percpu::has_sequences(core_.rung())) return;
   fast_path.base = spans_.window().base();
   fast_path.slots = reinterpret_cast<std::byte*>(&core_.slot(0));
   fast_path.area = percpu::ladder().area;
-  // [H2] release, pairs with the control dependency of the fast paths: a thread that sees a limit has been through ready(), or
-  // was started by one that has, so it sees the fields above.
+  fast_path_is_seen_ = arch::loads_stay_in_order || os::single_threaded() || os::restart_all_sequences();
+}
+
+void Heap::enable_fast_path() noexcept {
+  if (!fast_path_is_seen_) return;
+  // [H2] release: on x86-64 an order for the compiler only; elsewhere one more reason.
   if (options_.placement != Placement::random) __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
   if (core_.homes_are_slots())
     __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
@@ -102,7 +117,7 @@ void Heap::disable_fast_path() noexcept {
 void Heap::follow_frontier() noexcept {
   const std::uintptr_t extent_16ths = spans_.window().extent() / 16;
   if (__atomic_load_n(&fast_path.extent_16ths, __ATOMIC_RELAXED) == extent_16ths) return;
-  if (!percpu::has_sequences(core_.rung()) || !switch_.try_lock()) return;                              // next time
+  if (!fast_path_is_seen_ || !switch_.try_lock()) return;                                               // next time
   if (vfork_children_ == 0) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
   switch_.unlock();
 }

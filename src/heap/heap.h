@@ -73,6 +73,7 @@ class Heap {
  private:
   bool open() noexcept;
   bool open_core() noexcept;
+  void publish_fast_path() noexcept;
   // The caller holds switch_, or is alone.
   void enable_fast_path() noexcept;
   static void disable_fast_path() noexcept;
@@ -117,8 +118,12 @@ class Heap {
   void drain_slot(level::Slot& slot) noexcept;
   void drain_all() noexcept;
   bool make_room(std::size_t bytes) noexcept;
-  void drain_idle_slots(bool all) noexcept;
-  void drain_depots(bool all) noexcept;
+  void drain_slots() noexcept;
+  void drain_depots() noexcept;
+  void look_at_slot(level::Slot& slot, bool all) noexcept;
+  void go_on_round() noexcept;
+  bool age_slots() noexcept;
+  bool age_depots() noexcept;
   std::uint64_t purged_bytes() const noexcept;
   static void drain_thread_slot(level::Slot& slot) noexcept;
 
@@ -138,12 +143,15 @@ class Heap {
   Core core_;
   topology::Topology topology_;
   std::ptrdiff_t cpu_id_offset_ = 0;
+  bool fast_path_is_seen_ = false;  // its fields, by every thread that may see a limit
   TransferCounters transfers_[max_size_classes];
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
   SharedCounter depot_refusals_;
-  std::uint32_t depot_hand_ = 0;  // guarded by maintenance_
+  std::uint32_t depot_hand_ = 0;  // guarded by maintenance_, as the places that a round has reached:
+  std::uint32_t round_slot_ = 0, round_stacks_ = 0;
+  std::atomic<bool> round_unfinished_{false};
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };
 

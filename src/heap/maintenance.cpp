@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Giving memory back over time. There is no thread of our own: slow paths look at the clock now and then, and whoever finds
-// that a tick is due does the work.
+// that a tick is due does the work. A tick begins a round over slots and depots, which goes on in pieces, a piece at each look
+// at the clock, until all had their turn: the thread is in the middle of somebody's malloc, and machines may have thousands of
+// slots.
 #include "heap/heap.h"
 #include "os/clock.h"
 #include "percpu/stop_slot.h"
+
+#include <bit>
 
 namespace terrace::heap {
 namespace {
 
 using level::Slot, level::words_of;
+
+// In a piece of a round: slots looked at, and chains that leave the depots, which take as long as a chain's way to the slabs.
+constexpr std::uint32_t slots_in_a_piece = 64, chains_in_a_piece = 64;
 
 // Different words, almost surely a different number. 0: no chain at all.
 std::uint64_t fingerprint(Slot& slot) noexcept {
@@ -24,6 +31,13 @@ std::uint64_t fingerprint(Slot& slot) noexcept {
 
 std::uint64_t Heap::tick() noexcept {
   const std::uint64_t now = os::coarse_milliseconds();
+  if (round_unfinished_.load(std::memory_order_relaxed)) {  // relaxed: a hint; what a round knows is under the lock
+    if (maintenance_.try_lock()) {
+      go_on_round();
+      maintenance_.unlock();
+    }
+    return now;
+  }
   std::uint64_t last = last_tick_.load(std::memory_order_relaxed);  // relaxed: only the clock is compared
   if (now - last < options_.decay_ms / 2 + 1) return now;
   if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return now;
@@ -31,8 +45,7 @@ std::uint64_t Heap::tick() noexcept {
     return now;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
   if (!maintenance_.try_lock()) return now;
   update_limits();
-  drain_idle_slots(false);
-  drain_depots(false);
+  go_on_round();
   budget_.fade();
   depot_budget_.fade();
   slabs_.fade();
@@ -64,30 +77,65 @@ void Heap::drain_slot(Slot& slot) noexcept {
 
 void Heap::drain_thread_slot(Slot& slot) noexcept { heap.drain_slot(slot); }
 
-void Heap::drain_idle_slots(bool all) noexcept {
-  if (core_.rung() == percpu::Rung::thread) {
-    Slot* const mine = all && !ThreadSlots::closed() ? thread_slots_.mine() : nullptr;
-    if (mine != nullptr) drain_slot(*mine);  // the others' belong to their threads
-    return;
-  }
-  for (unsigned i = 0; i < core_.slot_count(); ++i) {
-    Slot& slot = core_.slot(i);
-    const std::uint64_t now = fingerprint(slot);
-    if (now == 0) continue;
-    if (all || now == slot.snapshot) {
-      drain_slot(slot);
-      slot.snapshot = 0;
-    } else {
-      slot.snapshot = now;
+void Heap::go_on_round() noexcept { round_unfinished_.store(!age_slots() || !age_depots(), std::memory_order_relaxed); }
+
+// Whether all slots had their turn in this round.
+bool Heap::age_slots() noexcept {
+  if (core_.rung() == percpu::Rung::thread) return true;  // they belong to their threads
+  const std::uint32_t end = min_of<std::uint32_t>(round_slot_ + slots_in_a_piece, core_.slot_count());
+  for (; round_slot_ < end; ++round_slot_) look_at_slot(core_.slot(round_slot_), false);
+  return round_slot_ == core_.slot_count();
+}
+
+// The oldest chain of each stack leaves in each round, so a depot that nobody wants anything from is empty after a while.
+// Whether all stacks had their turn; then the next round is to begin.
+bool Heap::age_depots() noexcept {
+  const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots_.processors();
+  for (std::uint32_t given_up = 0; round_stacks_ < groups; ++round_stacks_) {
+    if (given_up >= chains_in_a_piece) return false;
+    const std::size_t key = round_stacks_ / depots_.processors();
+    level::Place place{.processor = round_stacks_ % depots_.processors()};
+    for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
+      place.shard = static_cast<unsigned>(std::countr_zero(left));
+      if (give_up_oldest(depots_.at(place), home_at(key))) {
+        ++given_up;
+      } else {
+        depots_.unmark_if_empty(place, key);
+      }
     }
+  }
+  round_slot_ = round_stacks_ = 0;
+  return true;
+}
+
+void Heap::look_at_slot(Slot& slot, bool all) noexcept {
+  const std::uint64_t now = fingerprint(slot);
+  if (now == 0) return;
+  if (all || now == slot.snapshot) {
+    drain_slot(slot);
+    slot.snapshot = 0;
+  } else {
+    slot.snapshot = now;
   }
 }
 
-// At each tick the oldest chain of each stack leaves, so a depot that nobody wants anything from is empty after a while.
-void Heap::drain_depots(bool all) noexcept {
-  for (unsigned i = 0; i < depots_.count(); ++i) {
-    for (std::size_t key = 0; key < level::depot_keys; ++key) {
-      while (depots_.at(i).has(key) && give_up_oldest(depots_.at(i), home_at(key)) && all) {
+void Heap::drain_slots() noexcept {
+  if (core_.rung() == percpu::Rung::thread) {
+    Slot* const mine = !ThreadSlots::closed() ? thread_slots_.mine() : nullptr;
+    if (mine != nullptr) drain_slot(*mine);  // the others' belong to their threads
+    return;
+  }
+  for (unsigned i = 0; i < core_.slot_count(); ++i) look_at_slot(core_.slot(i), true);
+}
+
+void Heap::drain_depots() noexcept {
+  for (std::size_t key = 0; key < level::depot_keys; ++key) {
+    for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
+      for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
+        place.shard = static_cast<unsigned>(std::countr_zero(left));
+        while (give_up_oldest(depots_.at(place), home_at(key))) {
+        }
+        depots_.unmark_if_empty(place, key);
       }
     }
   }
@@ -95,8 +143,8 @@ void Heap::drain_depots(bool all) noexcept {
 
 void Heap::drain_all() noexcept {
   const os::LockGuard guard(maintenance_);
-  drain_idle_slots(true);
-  drain_depots(true);
+  drain_slots();
+  drain_depots();
   slabs_.trim();
   spans_.purge_all();
 }

@@ -170,11 +170,11 @@ level::Place Heap::place() noexcept {
 }
 
 ChainWord Heap::fetch_chain(HomeClass h) noexcept {
-  bool foreign = false;
-  const ChainWord w = depots_.take(place(), index(h), foreign);
+  const level::Taken taken = depots_.take(place(), index(h));
+  const ChainWord w = taken.chain;
   if (w == chain::empty) return w;
   depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(class_of(h)));
-  if (foreign) transfers_[index(class_of(h))].foreign.add(chain::count(w));
+  if (taken.foreign) transfers_[index(class_of(h))].foreign.add(chain::count(w));
   return w;
 }
 

@@ -51,9 +51,9 @@ std::uint64_t aborts_of(std::size_t c) noexcept {
 // The core level: allocations are counted, each refill being one; what was freed follows from what is live.
 Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, std::uint64_t live, std::size_t size) noexcept {
   Row r;
-  const std::uint64_t allocations = held.popped[c] + held.refills[c] - t.failed_refills.read() + t.handed_out.read();
+  const std::uint64_t allocations = less(held.popped[c] + held.refills[c], t.failed_refills.read()) + t.handed_out.read();
   r.set(Column::allocations, allocations);
-  r.set(Column::frees, allocations - live);
+  r.set(Column::frees, less(allocations, live));
   r.set(Column::refills, held.refills[c]);
   r.set(Column::spills, held.spills[c]);
   r.set(Column::foreign, t.foreign.read());

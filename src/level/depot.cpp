@@ -11,21 +11,23 @@ ChainWord ChainStack::pop_oldest() noexcept {
   return counted(oldest);
 }
 
-ChainWord Depots::take(Place own, std::size_t key, bool& foreign) noexcept {
-  foreign = false;
-  if (const ChainWord w = at(own).pop_newest(key); w != chain::empty) return w;
+Taken Depots::take(Place own, std::size_t key) noexcept {
+  Taken t{.chain = at(own).pop_newest(key), .asked = 1};
   Place place = own;
-  for (unsigned i = 0; i < processors_; ++i) {
-    for (unsigned s = 0; s < shards_; ++s) {
+  for (unsigned i = 0; i < processors_ && t.chain == chain::empty; ++i) {
+    t.foreign = i != 0;
+    const std::uint16_t some = marks(place.processor, key);
+    for (unsigned s = 0; some != 0 && s < shards_ && t.chain == chain::empty; ++s) {
       place.shard = place.shard + 1 == shards_ ? 0 : place.shard + 1;
-      if (const ChainWord w = at(place).pop_oldest(key); w != chain::empty) {
-        foreign = i != 0;
-        return w;
-      }
+      if ((some >> place.shard & 1) == 0) continue;
+      ++t.asked;
+      t.chain = at(place).pop_oldest(key);
+      if (t.chain == chain::empty) unmark_if_empty(place, key);
     }
-    place.processor = place.processor + 1 == processors_ ? 0 : place.processor + 1;
+    if (t.chain == chain::empty)
+      place = {.processor = place.processor + 1 == processors_ ? 0 : place.processor + 1, .shard = own.shard};
   }
-  return chain::empty;
+  return t;
 }
 
 }  // namespace terrace::level

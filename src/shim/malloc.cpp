@@ -23,12 +23,15 @@ struct mallinfo2 info() noexcept {
   auto* const s = static_cast<introspect::Snapshot*>(os::map(bytes));
   if (s == nullptr) return m;
   introspect::take_snapshot(*s);
+  // Other threads go on meanwhile: what is read later may be ahead, and no difference is to fall below 0.
+  const auto less = [](std::size_t a, std::size_t b) { return a - min_of(a, b); };
   const auto& large = heap::heap.large().counters();
-  m.hblks = large.allocated.read() - large.freed.read();
-  m.hblkhd = large.live_bytes.read();
+  const std::size_t freed = large.freed.read();
+  m.hblks = less(large.allocated.read(), freed);
+  m.hblkhd = min_of<std::size_t>(large.live_bytes.read(), s->live);
   m.uordblks = s->live - m.hblkhd;
-  m.arena = s->committed - m.hblkhd;
-  m.fordblks = m.arena - m.uordblks;
+  m.arena = less(s->committed, m.hblkhd);
+  m.fordblks = less(m.arena, m.uordblks);
   m.fsmblks = s->held;
   m.keepcost = s->dirty;
   os::release(s, bytes);

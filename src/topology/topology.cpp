@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "topology/topology.h"
 
+#include "base/bits.h"
 #include "base/format.h"
+#include "os/memory.h"
 #include "os/sysfs.h"
 
 #include <string_view>
@@ -10,14 +12,36 @@ namespace terrace::topology {
 namespace {
 
 constexpr std::size_t path_size = 512;
-constexpr std::size_t list_size = 8192;  // "0,2,4,..." of some thousand cpus
+constexpr std::size_t list_size = 64 * kib;  // "0,2,4,..." of ten thousand cpus
 constexpr unsigned cache_indices = 8;
 
 using CpuSet = std::array<bool, max_cpus>;
 
+// What reading takes. Mapped for the while: the first malloc of a process may be that of a thread with the smallest stack.
+struct Scratch {
+  char text[list_size];
+  char nodes[list_size];
+  CpuSet online, known;
+};
+
+class MappedScratch {
+ public:
+  MappedScratch() noexcept : scratch_(static_cast<Scratch*>(os::map(bytes()))) {}
+  ~MappedScratch() {
+    if (scratch_ != nullptr) os::release(scratch_, bytes());
+  }
+  MappedScratch(const MappedScratch&) = delete;
+  MappedScratch& operator=(const MappedScratch&) = delete;
+  Scratch* get() const noexcept { return scratch_; }
+
+ private:
+  static std::size_t bytes() noexcept { return round_up(sizeof(Scratch), os::page_size()); }
+  Scratch* scratch_;
+};
+
 class Reader {
  public:
-  explicit Reader(const char* root) noexcept : root_(root) {}
+  Reader(const char* root, Scratch& memory) noexcept : scratch(memory), root_(root) {}
 
   /// The text of root + a + number + b, without the newline; empty when there is none.
   std::string_view read(std::string_view a, unsigned number, std::string_view b, unsigned second = 0,
@@ -35,17 +59,18 @@ class Reader {
     return read_path(w, path);
   }
 
+  Scratch& scratch;
+
  private:
   std::string_view read_path(Writer& w, const char* path) noexcept {
     w.terminate();
-    const long n = os::read_file(path, text_, sizeof text_);
-    std::string_view text(text_, n > 0 ? static_cast<std::size_t>(n) : 0);
+    const long n = os::read_file(path, scratch.text, sizeof scratch.text);
+    std::string_view text(scratch.text, n > 0 ? static_cast<std::size_t>(n) : 0);
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     return text;
   }
 
   const char* root_;
-  char text_[list_size];
 };
 
 bool parse_number(std::string_view& text, unsigned& out) noexcept {
@@ -124,7 +149,7 @@ void read_llcs(Reader& reader, Topology& out) noexcept {
   if (length_of(reader.read(cpu_prefix, 0, "/cache/index", usual_index_of_level_3, "/shared_cpu_list")) >= out.cpu_count)
     return;
   // Most possible cpus of a virtual machine may never come; only those that are online describe anything.
-  CpuSet online{};
+  CpuSet& online = reader.scratch.online;
   unsigned online_count = 0;
   const bool told = parse_list(reader.read("/devices/system/cpu/online"), [&](unsigned cpu) {
     if (cpu < max_cpus) online[cpu] = true;
@@ -133,13 +158,13 @@ void read_llcs(Reader& reader, Topology& out) noexcept {
   // A level 2 that is private counts as little as a level 1. One cpu decides for all: they must be told by one rule, and to ask
   // each takes a dozen files per cpu at every start. If its neighbours sleep it may be wrong, and there are fewer depots.
   unsigned first = 0;
-  while (told && first + 1 < out.cpu_count && !online[first]) ++first;
+  while (told && first + 1 < min_of(out.cpu_count, max_cpus) && !online[first]) ++first;
   const unsigned above = is_private_level_2(reader, first) ? 2 : 1;
   if (length_of(llc_list(reader, 0, above)) >= (told ? online_count : out.cpu_count)) return;
-  CpuSet known{};
+  CpuSet& known = reader.scratch.known;
   unsigned count = 0;
   out.llc.fill(0);
-  for (unsigned cpu = 0; cpu < out.cpu_count; ++cpu) {
+  for (unsigned cpu = 0; cpu < min_of(out.cpu_count, max_cpus); ++cpu) {
     if (known[cpu] || (told && !online[cpu])) continue;
     bool any = false;
     const auto id = static_cast<std::uint8_t>(count % max_llcs);
@@ -156,10 +181,9 @@ void read_llcs(Reader& reader, Topology& out) noexcept {
 
 void read_nodes(Reader& reader, Topology& out) noexcept {
   unsigned count = 0;
-  char online[list_size];
   const std::string_view nodes = reader.read("/devices/system/node/online");
   if (nodes.empty() || nodes == "0") return;
-  Writer copy(online, sizeof online);
+  Writer copy(reader.scratch.nodes, sizeof reader.scratch.nodes);
   copy.text(nodes);
   parse_list(copy.written(), [&](unsigned node) {
     parse_list(reader.read("/devices/system/node/node", node, "/cpulist"), [&](unsigned cpu) {
@@ -187,13 +211,18 @@ void number_core(Reader& reader, unsigned cpu, CpuSet& known, Cores& out) noexce
 void read_cores(Cores& out, const Topology& topology, const char* sysfs_root) noexcept {
   out.count = out.cpu_count = 0;
   out.core.fill(0);
-  Reader reader(sysfs_root);
-  CpuSet known{};
-  CpuSet online{};
+  const MappedScratch memory;
+  if (memory.get() == nullptr) {
+    out.count = out.cpu_count = 1;
+    return;
+  }
+  Reader reader(sysfs_root, *memory.get());
+  CpuSet& known = memory.get()->known;
+  CpuSet& online = memory.get()->online;
   const bool told = parse_list(reader.read("/devices/system/cpu/online"), [&](unsigned cpu) {
     if (cpu < max_cpus) online[cpu] = true;
   });
-  for (unsigned cpu = 0; cpu < topology.cpu_count; ++cpu) {
+  for (unsigned cpu = 0; cpu < min_of(topology.cpu_count, max_cpus); ++cpu) {
     if (told && !online[cpu]) continue;
     ++out.cpu_count;
     if (!known[cpu]) number_core(reader, cpu, known, out);
@@ -203,10 +232,12 @@ void read_cores(Cores& out, const Topology& topology, const char* sysfs_root) no
 
 void read(Topology& out, const char* sysfs_root) noexcept {
   out.cpu_count = out.llc_count = out.node_count = 1;
-  Reader reader(sysfs_root);
+  const MappedScratch memory;
+  if (memory.get() == nullptr) return;
+  Reader reader(sysfs_root, *memory.get());
   unsigned highest = 0;
   parse_list(reader.read("/devices/system/cpu/possible"), [&](unsigned cpu) { highest = cpu > highest ? cpu : highest; });
-  out.cpu_count = (highest < max_cpus ? highest : max_cpus - 1) + 1;
+  out.cpu_count = min_of(highest + 1, most_slots);
   if (out.cpu_count == 1) return;
   read_llcs(reader, out);
   if (out.llc_count > 1) read_nodes(reader, out);

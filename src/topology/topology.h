@@ -14,9 +14,10 @@ namespace terrace::topology {
 enum class LlcId : std::uint8_t {};
 constexpr std::uint32_t index(LlcId l) noexcept { return static_cast<std::uint32_t>(l); }
 
-/// Linux's own bound for x86-64 distributions is 8,192; cpus beyond ours share the LLCs of the cpus they are equal to modulo
-/// it.
-inline constexpr unsigned max_cpus = 4096;
+/// Cpus whose place is known: Linux's own bound for distributions. CPU n beyond uses the LLC of n mod 8192.
+inline constexpr unsigned max_cpus = 8192;
+/// What a damaged list of cpus may claim at most; kernels have room for 8,192.
+inline constexpr unsigned most_slots = 1U << 16;
 inline constexpr unsigned max_llcs = 64;  // beyond: folded by modulo
 
 struct Topology {

@@ -5,10 +5,13 @@
 #include "support.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <fcntl.h>
 #include <limits>
 #include <string>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace api {
@@ -51,6 +54,38 @@ TEST(mallinfo2_, its_parts_add_up) {
   const struct mallinfo2 m = ::mallinfo2();
   EXPECT_EQ(m.uordblks + m.fordblks, m.arena);
   EXPECT_GT(m.uordblks, 0U);
+}
+
+// Each number is read at a time of its own: none may fall below 0, which reads as 16 EiB.
+TEST(mallinfo2_, stays_sensible_while_others_allocate_and_fork) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&stop, t] {
+      while (!stop.load()) {
+        for (std::size_t size : {std::size_t{200000}, std::size_t{40}, std::size_t{3000} + t}) api::free(api::malloc(size));
+      }
+    });
+  }
+  constexpr std::size_t sensible = std::size_t{1} << 40;
+  std::FILE* const file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  for (int i = 0; i < 3000; ++i) {
+    const struct mallinfo2 m = ::mallinfo2();
+    for (const std::size_t n : {m.arena, m.hblks, m.hblkhd, m.uordblks, m.fordblks, m.fsmblks, m.keepcost})
+      ASSERT_LT(n, sensible);
+    if (i % 300 != 0) continue;
+    std::rewind(file);
+    ASSERT_EQ(::malloc_info(0, file), 0);
+    const pid_t child = fork();
+    if (child == 0) _exit(::mallinfo2().arena < sensible && ::malloc_info(0, file) == 0 ? 0 : 1);
+    int status = 1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+  }
+  stop.store(true);
+  for (std::thread& t : threads) t.join();
+  std::fclose(file);
 }
 
 TEST(mallinfo_, agrees_with_mallinfo2) {

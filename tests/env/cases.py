@@ -71,6 +71,12 @@ def no_keys_left(h):
         h.run(setting, [h.program("no_keys_left"), h.preload])
 
 
+def first_call_on_the_smallest_stack(h):
+    for setting in h.rungs():
+        setting.preload = ""
+        h.run(setting, [h.program("small_stack"), h.preload], TERRACE_DECAY_MS="1")
+
+
 def fork_of_one_thread(h):
     """On every rung it works; and a child that does nothing shares what the allocator has written with its parent."""
     pages = {}
@@ -304,7 +310,8 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
+FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, first_call_on_the_smallest_stack,
+             fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              rungs_are_forced, rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode]

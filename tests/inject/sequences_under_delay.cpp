@@ -184,6 +184,27 @@ void blocks_check() {
   if (n != block_count) fail("blocks were lost");
 }
 
+// ---- push: a block that is free already is always noticed, whenever the thread is interrupted
+
+void twice_setup() {
+  for (unsigned s = 0; s < max_slots; ++s) memory[s * slot_size + caps_offset] = std::byte{250};
+}
+// Each thread has blocks of its own, which nobody pops.
+void twice_thread(unsigned seed) {
+  constexpr unsigned of_a_thread = block_count / 16;
+  for (unsigned i = 0; !stop.load(std::memory_order_relaxed); i = (i + 1) % of_a_thread) {
+    Block* const b = &blocks[seed * of_a_thread + i];
+    b->words[1] = 0;
+    ChainWord dropped = 0;
+    if (arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b) != Sequence::done) {
+      arch::take_all(area, {slots + free_offset, slot_size}, dropped);
+      continue;
+    }
+    if (arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b) != Sequence::freed_twice)
+      fail("push takes a block that is free");
+  }
+}
+
 // ---- the public words: pop_word, push_word
 
 void words_thread(unsigned seed) {
@@ -307,6 +328,7 @@ struct Scenario {
 };
 const Scenario scenarios[] = {
     {"pop, push, take_all, put_all", blocks_setup, blocks_thread, blocks_check},
+    {"push of what is free", twice_setup, twice_thread, [] {}},
     {"pop_word, push_word", blocks_setup, words_thread, blocks_check},
     {"bump", bump_setup, bump_thread, bump_check},
     {"transactions", [] {}, transaction_thread, transaction_check},

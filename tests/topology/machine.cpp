@@ -236,7 +236,7 @@ std::string nodes(const Topology& t) {
 
 std::string broken_invariant(const Topology& t) {
   constexpr unsigned beyond_all = 3 * max_cpus;
-  if (t.cpu_count < 1 || t.cpu_count > max_cpus) return "cpu_count is " + std::to_string(t.cpu_count);
+  if (t.cpu_count < 1 || t.cpu_count > most_slots) return "cpu_count is " + std::to_string(t.cpu_count);
   if (t.llc_count < 1 || t.llc_count > max_llcs) return "llc_count is " + std::to_string(t.llc_count);
   if (t.node_count < 1) return "node_count is 0";
   for (unsigned cpu = 0; cpu < beyond_all; ++cpu) {

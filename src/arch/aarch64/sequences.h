@@ -115,16 +115,19 @@ broken:
   return Sequence::corrupt;
 }
 
+#define TERRACE_SEQ_CHECK_KEY     \
+  "ldr %[limit], [%[p], #8]\n\t"  \
+  "cmp %[limit], %[key]\n\t"      \
+  "b.eq %l[suspect]\n\t"
+
 /// [sequence 2]
 template <int shift, int offset, int caps>
 TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block) noexcept {
   std::uint64_t word, slot, scratch, limit;
   const std::uintptr_t tp = thread_pointer();
   const std::uint64_t key = chain::key(block);
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
-               "ldr %[limit], [%[p], #8]\n\t"
-               "cmp %[limit], %[key]\n\t"
-               "b.eq %l[suspect]\n\t"
+  __asm__ volatile goto(TERRACE_MUTANT_BEFORE(TERRACE_SEQ_CHECK_KEY) TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED
+               TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_WITHIN(TERRACE_SEQ_CHECK_KEY)
                "add %[scratch], %[slot], %[caps]\n\t"
                "ldrb %w[limit], [%[scratch], %[cls]]\n\t"
                "add %[slot], %[slot], %[cls], lsl #3\n\t"

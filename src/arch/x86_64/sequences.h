@@ -96,6 +96,10 @@ broken:
   return Sequence::corrupt;
 }
 
+#define TERRACE_SEQ_CHECK_KEY    \
+  "cmpq %[next], 8(%[p])\n\t"    \
+  "je %l[suspect]\n\t"
+
 /// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot.
 /// What depends on the word is kept short, since the next push waits for it: load, add, store. The new word is made from the
 /// key, the shifted address, by adding the count and the carry that "count below cap" has left in the flags.
@@ -104,9 +108,8 @@ TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size
   std::uint64_t slot, scratch;
   const auto p = reinterpret_cast<std::uintptr_t>(block);
   std::uint64_t next = chain::key(block);
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
-               "cmpq %[next], 8(%[p])\n\t"
-               "je %l[suspect]\n\t"
+  __asm__ volatile goto(TERRACE_MUTANT_BEFORE(TERRACE_SEQ_CHECK_KEY) TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED
+               TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_WITHIN(TERRACE_SEQ_CHECK_KEY)
                "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t"
                "cmpb %c[caps](%[slot],%[cls]), %b[scratch]\n\t"
                "jae %l[no_room]\n\t"

@@ -47,20 +47,42 @@ int thread_id() noexcept { return static_cast<int>(arch::raw_syscall(SYS_gettid)
 
 void abort_process() noexcept { std::abort(); }
 
+namespace {
+
+int open_to_read(const char* path) noexcept {
+  const long fd = open_file(path, O_RDONLY | O_CLOEXEC, 0);
+  return failed(fd) ? -1 : static_cast<int>(fd);
+}
+
+// 0 at the end, and when there is an error.
+unsigned long read_some(int fd, char* buf, unsigned long size) noexcept {
+  for (;;) {
+    const long n = arch::raw_syscall(SYS_read, fd, word(buf), static_cast<long>(size));
+    if (n != -EINTR) return n <= 0 ? 0 : static_cast<unsigned long>(n);
+  }
+}
+
+}  // namespace
+
 long read_file(const char* path, char* buf, unsigned long size) noexcept {
   if (size == 0) return -1;
-  const long fd = open_file(path, O_RDONLY | O_CLOEXEC, 0);
-  if (failed(fd)) return -1;
+  const int fd = open_to_read(path);
+  if (fd < 0) return -1;
   unsigned long length = 0;
   while (length < size - 1) {
-    const long n = arch::raw_syscall(SYS_read, fd, word(buf + length), static_cast<long>(size - 1 - length));
-    if (n == -EINTR) continue;
-    if (n <= 0) break;
-    length += static_cast<unsigned long>(n);
+    const unsigned long n = read_some(fd, buf + length, size - 1 - length);
+    if (n == 0) break;
+    length += n;
   }
-  close_file(static_cast<int>(fd));
+  close_file(fd);
   buf[length] = '\0';
   return static_cast<long>(length);
 }
+
+PiecewiseFile::PiecewiseFile(const char* path) noexcept : fd_(open_to_read(path)) {}
+PiecewiseFile::~PiecewiseFile() {
+  if (fd_ >= 0) close_file(fd_);
+}
+std::string_view PiecewiseFile::next() noexcept { return {piece_, read_some(fd_, piece_, sizeof piece_)}; }
 
 }  // namespace terrace::os
