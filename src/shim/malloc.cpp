@@ -119,20 +119,20 @@ TERRACE_EXPORT int mallopt(int parameter, int) {
 }
 
 // The names that libc's own malloc is exported by, for wrappers that define malloc themselves and for libraries from before
-// symbols had versions. Left to libc, their blocks would come to our free, and ours to its.
+// symbols had versions. Left to libc, their blocks would come to our free, and ours to its. Jumps, no aliases: tools show one
+// name for an address, and it should be malloc.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmissing-attributes"  // libc's headers say more of malloc than is true of every name
-#endif
-TERRACE_EXPORT void* __libc_malloc(std::size_t) __attribute__((alias("malloc")));
-TERRACE_EXPORT void __libc_free(void*) __attribute__((alias("free")));
-TERRACE_EXPORT void __libc_cfree(void*) __attribute__((alias("cfree")));
-TERRACE_EXPORT void* __libc_calloc(std::size_t, std::size_t) __attribute__((alias("calloc")));
-TERRACE_EXPORT void* __libc_realloc(void*, std::size_t) __attribute__((alias("realloc")));
-TERRACE_EXPORT void* __libc_memalign(std::size_t, std::size_t) __attribute__((alias("memalign")));
-TERRACE_EXPORT void* __libc_valloc(std::size_t) __attribute__((alias("valloc")));
-TERRACE_EXPORT void* __libc_pvalloc(std::size_t) __attribute__((alias("pvalloc")));
-TERRACE_EXPORT int __posix_memalign(void**, std::size_t, std::size_t) __attribute__((alias("posix_memalign")));
+TERRACE_EXPORT void* __libc_malloc(std::size_t size) { return malloc(size); }
+TERRACE_EXPORT void __libc_free(void* p) { free(p); }
+TERRACE_EXPORT void __libc_cfree(void* p) { free(p); }
+TERRACE_EXPORT void* __libc_calloc(std::size_t count, std::size_t size) { return calloc(count, size); }
+TERRACE_EXPORT void* __libc_realloc(void* p, std::size_t size) { return realloc(p, size); }
+TERRACE_EXPORT void* __libc_memalign(std::size_t alignment, std::size_t size) { return memalign(alignment, size); }
+TERRACE_EXPORT void* __libc_valloc(std::size_t size) { return valloc(size); }
+TERRACE_EXPORT void* __libc_pvalloc(std::size_t size) { return pvalloc(size); }
+TERRACE_EXPORT int __posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  return posix_memalign(out, alignment, size);
+}
 // NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 }  // extern "C"
