@@ -118,6 +118,8 @@ ROWS = (
     mutant("OLD_TAIL_LOST", LAB, "a refill forgets what was left", "RESTARTABLE"),
     mutant("BOUNDS_NOT_COMPARED", LAB, "reopened over another top and end", "RESTARTABLE"),
     mutant("SLOT_NOT_COMPARED", LAB, "reopened on another slot", "RESTARTABLE"),
+    mutant("SECTION_TRUSTED", LAB, "a section that reads as valid after a call is not reopened",
+           "RESTARTABLE"),
     mutant("PLAIN_CLOSE", LAB, "closed by a plain store", "RESTARTABLE"),
     mutant("LAB_DROPPED", LAB, "a LAB is forgotten instead of sidelined", "RESTARTABLE"),
     mutant("SIDELINED_AND_USED", LAB, "a sidelined LAB is installed all the same", "RESTARTABLE"),

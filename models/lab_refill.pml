@@ -9,6 +9,7 @@
 //               step. Without critical sections the buffer is chosen before an operation, with
 //               them at each begin: between two steps a thread may move to another slot.
 //   preemption  ends an open section, at any time. So does another thread that begins on the slot.
+//               A section in which a thread has called the source may read as valid all the same.
 //   safepoint   when no thread is inside an operation: retires all and gives the space back.
 //
 // Checked

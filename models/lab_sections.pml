@@ -131,8 +131,40 @@ inline sideline() {
   d_step { lab = 0; lab_end = 0 }
 }
 
-// Reopening sets `at`, the slot that the section is open on.
+// Back from a call that may have blocked, on any slot. Either the kernel has ended the section, or (Linux from 6.19 on) it has
+// not looked at it: it reads as valid, whoever had the slot meanwhile.
+inline return_from_call() {
+  if
+  :: true -> skip
+  :: true ->
+    d_step { close_section(); section[0] = ME; at = 0 }
+#if BUFFERS > 1
+  :: true ->
+    d_step { close_section(); section[1] = ME; at = 1 }
+#endif
+  fi
+}
+
+// Sets `at`, the slot that the section is open on.
+inline reopen() {
+#ifdef PLAIN_CLOSE
+  skip
+#else
+  atomic { open_section() };
+#ifndef SLOT_NOT_COMPARED
+  if :: at != slot -> goto sidelined :: else fi;
+#endif
+#ifndef BOUNDS_NOT_COMPARED
+  if :: top[slot] != t -> goto sidelined :: else fi;
+  if :: limit[slot] != e -> goto sidelined :: else fi
+#endif
+#endif
+}
+
 inline close_buffer() {
+#ifndef SECTION_TRUSTED
+  reopen();
+#endif
   do
   :: atomic {
        if
@@ -157,16 +189,7 @@ inline close_buffer() {
 #endif
        fi
      };
-#ifndef PLAIN_CLOSE
-     atomic { open_section() };
-#ifndef SLOT_NOT_COMPARED
-     if :: at != slot -> goto sidelined :: else fi;
-#endif
-#ifndef BOUNDS_NOT_COMPARED
-     if :: top[slot] != t -> goto sidelined :: else fi;
-     if :: limit[slot] != e -> goto sidelined :: else fi
-#endif
-#endif
+     reopen()
   od
 }
 
@@ -202,6 +225,7 @@ inline operate() {
   :: else
   fi;
   slot = at;
+  return_from_call();
   close_buffer();
   install();
 sidelined:

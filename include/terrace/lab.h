@@ -26,6 +26,12 @@
  * handler may interrupt any of them, and must not call any for the same heap or thread. fork: the child may use a heap if no
  * other thread of the parent was in one of these functions, which at a safepoint is so. vfork: not usable in the child. No
  * function blocks but on its own short locks and on what the runtime's functions do. Since 0.1.
+ *
+ * Unloading. The kernel reads the descriptor of a thread's last critical section when it next disturbs the thread, however long
+ * after, and ends the process if it has vanished. The engine's descriptors are where the archive is linked in: link such a
+ * library with -z nodelete. Where libc registers rseq (glibc from 2.35 on), it may also be unloaded after every thread that has
+ * called an allocation function has called terrace_lab_detach() or terrace_lab_forget_sections() since; the thread that unloads
+ * it need not. The same holds for memory with emitted code that has critical sections, before it is freed.
  */
 #ifndef TERRACE_LAB_H
 #define TERRACE_LAB_H
@@ -119,8 +125,8 @@ struct terrace_lab_counts {
   uint64_t busy;                   /* buffers that were met while somebody refilled them */
   uint64_t neighbours;             /* requests served by another's buffer, as one's own was busy or could not be refilled */
   uint64_t transactions;           /* refills that installed a LAB, of all levels but the thread's */
-  uint64_t failed;                 /* critical sections that were interrupted during a refill, */
-  uint64_t invalid;                /* of these, not reopened: the buffer had changed, or the thread had moved */
+  uint64_t failed;                 /* critical sections that were seen to be interrupted during a refill */
+  uint64_t invalid;                /* refills whose buffer had changed, or whose thread had moved, before they could install */
   uint64_t sidelined;              /* LABs put aside by these, for the next refill */
   uint64_t sidelined_bytes;        /* in them */
   uint64_t unused_sidelined;       /* of these, still there at a collection */
@@ -178,11 +184,20 @@ struct terrace_lab_heap* terrace_lab_init(void* memory, const struct terrace_lab
  * terrace_lab_attach, terrace_lab_detach - a thread begins and ends to allocate.
  * @thread: not attached. Attaching sets all of it; no buffer is taken yet. Detaching fills the tail of its TLAB and keeps what
  *          it has counted; then the memory of @thread is the runtime's again.
+ * Detaching also does what terrace_lab_forget_sections() does, for the caller.
  * Threads: safe; a @thread is used by one thread at a time. A thread may be detached by another one, if it is stopped.
  * Safepoints: wait while another thread is in terrace_lab_retire_all(), _collected() or _walk(). Cost: a lock.
  */
 void terrace_lab_attach(struct terrace_lab_heap* heap, struct terrace_lab_thread* thread);
 void terrace_lab_detach(struct terrace_lab_thread* thread);
+
+/**
+ * terrace_lab_forget_sections - the calling thread's rseq_cs names no descriptor any more, neither the engine's nor that of
+ * emitted code: for threads that live on when one or the other is unloaded (above), for instance at a handshake with the
+ * runtime, and for those whose struct terrace_lab_thread another one detaches. Ends an open transaction of terrace/cs.h.
+ * Threads: safe, attached or not. Signals: safe. Cost: two loads, a store.
+ */
+void terrace_lab_forget_sections(void);
 
 /**
  * terrace_lab_allocate_slow - an object when the TLAB has no room for it. From a new TLAB, or, when what is left in the old one
@@ -279,7 +294,9 @@ struct terrace_lab_layout {
   size_t stride;
   unsigned count;
   /* Offsets from the thread pointer, for emitted critical sections: of the kernel's pointer rseq_cs, and of the 4 bytes with i.
-     Both 0 where there are none (TERRACE_LAB_CAS, and on the rungs without sequences): call terrace_lab_allocate_core(). */
+     Both 0 where there are none (TERRACE_LAB_CAS, and on the rungs without sequences): call terrace_lab_allocate_core().
+     Only for threads that are registered, as libc registers all it starts: in the area of one that is not, i reads as 0 or -1
+     and nothing restarts a section. The 4 bytes below rseq_cs are negative then; terrace_lab_allocate_core() looks. */
   ptrdiff_t section_offset, slot_offset;
   int sync; /* TERRACE_LAB_CAS: emitted code may take objects by compare-and-swap, see docs/guide/lab.md.
                TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; emitted code takes objects by a restartable sequence of its

@@ -12,7 +12,10 @@
 // count 255) is left in a word by stop_slot(): to pop and take_all it looks empty, to push full, to put_all occupied.
 //
 // Where the words are:  word(slot) = base + slot * stride + offset.
-// A thread's rseq area lies at constant offsets from its thread pointer; `Area` has the two that are needed.
+// A thread's rseq area lies at constant offsets from its thread pointer; `Area` has the two that are needed. All sequences
+// require a thread that is registered: in an area that the kernel does not keep, mm_cid reads as 0, which is somebody's slot,
+// and nothing would abort the thread. So whoever runs one asks registered(area) before; the answer can change by the thread's
+// own doing only.
 //
 //   pop(words) -> block                                                                            [sequence 1]
 //     start:  w := word(slot);  if address(w) = 0 -> empty          nothing written
@@ -59,6 +62,9 @@ struct Area {
   std::ptrdiff_t slot;              // of mm_cid or cpu_id
 };
 
+/// cpu_id lies that far below rseq_cs. It is negative while the area is not registered, and never else.
+inline constexpr std::ptrdiff_t cpu_id_below_critical_section = 4;
+
 /// One word per slot: word(slot) = base + slot * stride.
 struct Words {
   std::byte* base;
@@ -74,6 +80,7 @@ enum class Sequence : std::uint8_t {
   freed_twice,  // push
   invalid,      // store, compare_exchange: the transaction is over
   mismatch,     // compare_exchange: *address was another value
+  no_slot,      // of no sequence: the thread is not registered, so there was none
 };
 
 }  // namespace terrace::arch

@@ -44,11 +44,8 @@ Slot* Core::current_slow() noexcept {
     case Rung::mm_cid:
     case Rung::cpu_id: {
       if (ThreadSlots::closed()) return nullptr;
-      std::int32_t slot = arch::load_slot(area_.slot);
-      if (slot < 0) {  // libc registered nobody, and this thread has not registered itself
-        if (!area_is_ours_ || !os::register_rseq_for_this_thread()) return nullptr;
-        slot = arch::load_slot(area_.slot);
-      }
+      if (!arch::registered(area_) && !(area_is_ours_ && os::register_rseq_for_this_thread())) return nullptr;
+      const std::int32_t slot = arch::load_slot(area_.slot);
       return slot >= 0 && static_cast<unsigned>(slot) < count_ ? &slots_[slot] : nullptr;
     }
     case Rung::getcpu: {

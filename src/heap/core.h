@@ -18,10 +18,10 @@ class Core {
   percpu::Rung rung() const noexcept { return rung_; }
   unsigned slot_count() const noexcept { return count_; }
   level::Slot& slot(unsigned i) const noexcept { return slots_[i]; }
-  /// Where the calling thread is, chosen once per operation; null: the thread may not use the level (its exit has begun, or it
-  /// is a vfork child).
+  /// Where the calling thread is, chosen once per operation; null: the thread may not use the level (its exit has begun, it is
+  /// a vfork child, or it is not registered with rseq).
   level::Slot* current() noexcept {
-    if (percpu::has_sequences(rung_) && !ThreadSlots::closed()) [[likely]] {
+    if (percpu::has_sequences(rung_) && !ThreadSlots::closed() && arch::registered(area_)) [[likely]] {
       const std::int32_t slot = arch::load_slot(area_.slot);
       if (static_cast<std::uint32_t>(slot) < count_) [[likely]]
         return &slots_[slot];

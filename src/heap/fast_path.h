@@ -2,7 +2,8 @@
 // The fast paths of malloc and free, whole. Everything else is one cold call away.
 //
 // `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a vfork child
-// runs, its limits are 0 and every call takes the cold way; that is why there is no other check.
+// runs, its limits are 0 and every call takes the cold way. The one other check is whether the thread is registered with rseq
+// (docs/adr/0012-a-thread-must-be-registered.md).
 #pragma once
 
 #include "arch/sequences.h"
@@ -20,7 +21,7 @@ struct alignas(cache_line) FastPath {
   std::size_t subline_limit = 0;    // sizes up to it from the words of the slot's own home
   std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
   std::byte* base = nullptr;        // the window's
-  std::byte* slots = nullptr;       // slot 0; slots -1 and -2 exist and are always empty and full
+  std::byte* slots = nullptr;       // slot 0
   arch::Area area{};
 };
 extern FastPath fast_path __attribute__((visibility("hidden")));
@@ -32,6 +33,12 @@ void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noin
 // see Heap::publish_fast_path().
 TERRACE_INLINE void limit_first() noexcept { __asm__ volatile("" ::: "memory"); }
 
+/// For who has seen a limit that is not 0.
+TERRACE_INLINE bool has_slot(const FastPath& f) noexcept {
+  limit_first();
+  return arch::registered(f.area);
+}
+
 TERRACE_INLINE void* handed_out(void* block) noexcept {
   static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
   return block;
@@ -42,8 +49,7 @@ TERRACE_INLINE void* handed_out(void* block) noexcept {
 TERRACE_INLINE void* allocate(std::size_t size) noexcept {
   const FastPath& f = fast_path;
   const std::size_t last = size - 1;  // of 0 bytes: out of all limits
-  if (last < f.size_limit) [[likely]] {
-    limit_first();
+  if (last < f.size_limit && has_slot(f)) [[likely]] {
     std::size_t below = 0;
     below -= last < f.subline_limit ? 1 : 0;
     __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways
@@ -61,9 +67,8 @@ TERRACE_INLINE void* allocate(std::size_t size) noexcept {
 TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
   const FastPath& f = fast_path;
   void* block;
-  if (f.size_limit == 0) [[unlikely]]
+  if (f.size_limit == 0 || !has_slot(f)) [[unlikely]]
     return nullptr;
-  limit_first();
   if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, level::slot_size, index(h), block) !=
       arch::Sequence::done) [[unlikely]] {
     return nullptr;
@@ -75,8 +80,8 @@ TERRACE_INLINE void free(void* p) noexcept {
   const FastPath& f = fast_path;
   // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.
   const std::uintptr_t offset_16ths = std::rotr(address_of(p) - address_of(f.base), 4);
-  if (offset_16ths < f.extent_16ths) [[likely]] {  // with the base from before it was set, nothing is
-    limit_first();
+  // With the base from before it was set, nothing is below the limit.
+  if (offset_16ths < f.extent_16ths && has_slot(f)) [[likely]] {
     const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
     const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
     // Home class 0 (no small block) has cap 0: full.

@@ -27,7 +27,6 @@ constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
-constexpr std::uint32_t slots_before_first = 2;                    // slots -1 and -2: threads without a registered rseq area
 
 }  // namespace
 
@@ -58,12 +57,12 @@ bool Heap::open_core() noexcept {
   const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
   const unsigned shards = min_of(count, level::most_shards);
   auto* const depots = static_cast<level::Shard*>(os::map(sizeof(level::Shard) * processors * shards));
-  auto* const slots = static_cast<level::Slot*>(os::map((count + slots_before_first) * sizeof(level::Slot)));
+  auto* const slots = static_cast<level::Slot*>(os::map(count * sizeof(level::Slot)));
   auto* const marks = static_cast<std::uint16_t*>(os::map(sizeof(std::uint16_t) * level::depot_keys * processors));
   if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
   depots_.open(depots, marks, processors, shards);
   thread_slots_.open(drain_thread_slot);
-  core_.open(l, slots + slots_before_first, count, thread_slots_);
+  core_.open(l, slots, count, thread_slots_);
   if (percpu::has_sequences(l.rung)) {
     const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
     cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;

@@ -124,6 +124,9 @@ class Heap {
   void go_on_round() noexcept;
   bool age_slots() noexcept;
   bool age_depots() noexcept;
+  void drain_own_slot(bool all) noexcept;
+  bool may_stop_slots() const noexcept;
+  void release_caps(level::Slot& slot) noexcept;
   std::uint64_t purged_bytes() const noexcept;
   static void drain_thread_slot(level::Slot& slot) noexcept;
 

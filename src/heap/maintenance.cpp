@@ -5,6 +5,7 @@
 // slots.
 #include "heap/heap.h"
 #include "os/clock.h"
+#include "os/membarrier.h"
 #include "percpu/stop_slot.h"
 
 #include <bit>
@@ -25,6 +26,14 @@ std::uint64_t fingerprint(Slot& slot) noexcept {
     if (w != chain::empty) h = (h ^ w) * 0x9e3779b97f4a7c15U + 1;
   }
   return h;
+}
+
+// Whether the slot holds something that nobody has touched since the last look.
+bool has_waited(Slot& slot, bool all) noexcept {
+  const std::uint64_t now = fingerprint(slot);
+  const bool waited = now != 0 && (all || now == slot.snapshot);
+  slot.snapshot = waited ? 0 : now;
+  return waited;
 }
 
 }  // namespace
@@ -68,8 +77,12 @@ void Heap::drain_slot(Slot& slot) noexcept {
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
   }
   for (std::size_t i = 0; i < words.size(); ++i) slabs_.put_back(held[i]);
+  release_caps(slot);
+}
+
+// The caps start again from nothing, and their grants go back.
+void Heap::release_caps(Slot& slot) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) {
-    // The cap starts again from nothing, and its grant goes back.
     const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
     budget_.release(std::uint64_t{2} * cap * class_size(class_of(home_at(h))));
   }
@@ -82,6 +95,10 @@ void Heap::go_on_round() noexcept { round_unfinished_.store(!age_slots() || !age
 // Whether all slots had their turn in this round.
 bool Heap::age_slots() noexcept {
   if (core_.rung() == percpu::Rung::thread) return true;  // they belong to their threads
+  if (round_slot_ < core_.slot_count() && !may_stop_slots()) {
+    drain_own_slot(false);
+    round_slot_ = core_.slot_count();
+  }
   const std::uint32_t end = min_of<std::uint32_t>(round_slot_ + slots_in_a_piece, core_.slot_count());
   for (; round_slot_ < end; ++round_slot_) look_at_slot(core_.slot(round_slot_), false);
   return round_slot_ == core_.slot_count();
@@ -109,14 +126,7 @@ bool Heap::age_depots() noexcept {
 }
 
 void Heap::look_at_slot(Slot& slot, bool all) noexcept {
-  const std::uint64_t now = fingerprint(slot);
-  if (now == 0) return;
-  if (all || now == slot.snapshot) {
-    drain_slot(slot);
-    slot.snapshot = 0;
-  } else {
-    slot.snapshot = now;
-  }
+  if (has_waited(slot, all)) drain_slot(slot);
 }
 
 void Heap::drain_slots() noexcept {
@@ -125,8 +135,20 @@ void Heap::drain_slots() noexcept {
     if (mine != nullptr) drain_slot(*mine);  // the others' belong to their threads
     return;
   }
+  if (!may_stop_slots()) return drain_own_slot(true);
   for (unsigned i = 0; i < core_.slot_count(); ++i) look_at_slot(core_.slot(i), true);
 }
+
+// Without the barrier only the slot that the caller is on can be emptied, by sequences, and wherever it is moved meanwhile.
+// What idle ones hold, which the budget bounds, stays until a thread that is not in the sandbox looks, or somebody runs there.
+void Heap::drain_own_slot(bool all) noexcept {
+  Slot* const slot = core_.current();
+  if (slot == nullptr || !has_waited(*slot, all)) return;
+  for (std::size_t h = 0; h < level::slot_words; ++h) empty_words(*slot, home_at(h));
+  release_caps(*slot);
+}
+
+bool Heap::may_stop_slots() const noexcept { return !percpu::has_sequences(core_.rung()) || os::may_restart_sequences(); }
 
 void Heap::drain_depots() noexcept {
   for (std::size_t key = 0; key < level::depot_keys; ++key) {

@@ -66,6 +66,7 @@ void write_head(Writer& w) noexcept {
   w.text(",\"command\":").json_string(command(buf));
   w.text(",\"rung\":").json_string(percpu::name_of(h.ladder().rung));
   w.text(",\"rung_reason\":").json_string(h.ladder().reason);
+  w.text(",\"valid_after_calls\":").text(h.ladder().valid_after_calls ? "true" : "false");
   w.text(",\"slots\":").decimal(heap::heap.core().slot_count());
   w.text(",\"page_size\":").decimal(os::page_size());
   w.text(",\"placement\":").json_string(heap::name_of(h.options().placement));

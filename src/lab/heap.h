@@ -126,7 +126,7 @@ class Heap {
   /// An object from the core's buffer; by a critical section, one call deep.
   static void* allocate_core(Thread& thread, std::size_t size) noexcept {
     std::uint64_t start = 0;
-    if (thread.core_buffers != nullptr) [[likely]] {
+    if (thread.core_buffers != nullptr && arch::registered(thread.area)) [[likely]] {
       if (arch::bump_below_2_63<buffer_shift>(thread.area, thread.core_buffers, size, start) == arch::Sequence::done)
           [[likely]] {
         thread.active = 1;

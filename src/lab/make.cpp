@@ -10,7 +10,7 @@
 namespace terrace::lab {
 namespace {
 
-// A thread that libc did not register has -1 or -2 as its slot; these buffers are empty for ever.
+// On rung cpu_id, what emitted code finds in a thread that libc did not register, -1 or -2; these buffers are empty for ever.
 constexpr unsigned buffers_before_first = 2;
 constexpr std::size_t default_min_part = 8, default_growth = 64;
 constexpr std::size_t least_alignment = 8, most_alignment = 4096;

@@ -14,6 +14,7 @@ namespace terrace::lab {
 
 enum class Mutant {
   none,
+  trusts_the_section,        // restartable: what reads as valid after the call of source() is not reopened
   reopens_over_other_words,  // restartable: after an interruption, top and end may be others than before
   reopens_on_another_slot,   // restartable: and the slot, too
   closes_by_plain_store,     // restartable: top is closed without a look at the section

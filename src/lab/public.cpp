@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The C interface, include/terrace/lab.h.
 #include "lab/heap.h"
+#include "percpu/transaction.h"
 
 #include <cerrno>
 
@@ -14,6 +15,9 @@ namespace {
 Heap& inside(terrace_lab_heap* heap) { return *reinterpret_cast<Heap*>(heap); }
 const Heap& inside(const terrace_lab_heap* heap) { return *reinterpret_cast<const Heap*>(heap); }
 Thread& inside(terrace_lab_thread* thread) { return *reinterpret_cast<Thread*>(thread); }
+
+// The library that the engine is linked into is unloaded, by this thread.
+__attribute__((destructor)) void at_unloading() { terrace::percpu::forget_sections(); }
 
 bool is_shared(int level) { return level > TERRACE_LAB_THREAD && level < TERRACE_LAB_LEVELS; }
 
@@ -35,7 +39,12 @@ TERRACE_LAB_PUBLIC void terrace_lab_attach(terrace_lab_heap* heap, terrace_lab_t
   inside(heap).attach(inside(thread));
 }
 
-TERRACE_LAB_PUBLIC void terrace_lab_detach(terrace_lab_thread* thread) { inside(thread).heap->detach(inside(thread)); }
+TERRACE_LAB_PUBLIC void terrace_lab_detach(terrace_lab_thread* thread) {
+  inside(thread).heap->detach(inside(thread));
+  terrace::percpu::forget_sections();
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_forget_sections() { terrace::percpu::forget_sections(); }
 
 TERRACE_LAB_PUBLIC void* terrace_lab_allocate_slow(terrace_lab_thread* thread, size_t size) {
   return inside(thread).heap->allocate(inside(thread), size);

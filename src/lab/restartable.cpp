@@ -3,9 +3,10 @@
 // are taken by a bump sequence. A refill:
 //
 //   begin on slot s, look at its top and end
-//   take a LAB from the sidelined, or from above                     long: the thread may be preempted, the section invalid
-//   if it is invalid: reopen. Still slot s, top and end as they were: the interference was benign, go on
-//                     Otherwise somebody else has worked on the slot: sideline the LAB, begin again
+//   take a LAB from the sidelined, or from above                     long: the thread may be preempted or block
+//   reopen, whatever the section says: from Linux 6.19 on it may read as valid after a system call in which others had the
+//           slot. Still slot s, top and end as they were: go on
+//           Otherwise somebody else has worked on the slot: sideline the LAB, begin again
 //   close: conditional store of `refilling` into top                 now the buffer is this thread's alone
 //   end = the LAB's end;  top = its start + n                         plain stores, wherever the thread is by now
 //
@@ -19,7 +20,7 @@ namespace terrace::lab {
 
 bool Heap::bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept {
   const arch::Words words{.base = reinterpret_cast<std::byte*>(l.buffers), .stride = sizeof(Buffer)};
-  if (has_area_) [[likely]]
+  if (has_area_ && arch::registered(area_)) [[likely]]
     return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
   return percpu::bump(words, bytes, start) == arch::Sequence::done;
 }
@@ -55,13 +56,14 @@ Range Heap::take_tail(Level& l, Request r) noexcept {
   return taken ? Range{top, end} : Range{};
 }
 
-// Whether the buffer of `slot` was as it is said to be and is closed now.
+// Whether the buffer of `slot` is as it is said to be and is closed now.
 bool Heap::close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) noexcept {
   Buffer& b = l.buffers[slot];
   for (bool first = true;; first = false) {
-    if (!first || !percpu::valid()) {
-      b.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: for people
-      const int now = percpu::begin();                   // reopen
+    const bool interrupted = !first || !percpu::valid();                // a number for people: see above
+    if (interrupted) b.failed.fetch_add(1, std::memory_order_relaxed);  // relaxed: as that
+    if (interrupted || !is(Mutant::trusts_the_section)) {
+      const int now = percpu::begin();
       const bool same_slot = now == static_cast<int>(slot) || is(Mutant::reopens_on_another_slot);
       // relaxed: the conditional store below looks again, in effect
       const bool same_words = b.top.load(std::memory_order_relaxed) == top && b.end.load(std::memory_order_relaxed) == end;

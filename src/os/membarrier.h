@@ -3,10 +3,15 @@
 
 namespace terrace::os {
 
-/// Registers the process for restart_all_sequences(). False: the kernel does not have it.
+/// Registers the process for restart_all_sequences(), and notes in what sandbox it is. False: the kernel does not have it, or
+/// the sandbox refuses it.
 bool register_sequence_barrier() noexcept;
-/// When this returns, every restartable sequence of this process that was running has been aborted or has ended, and its
-/// stores are visible here. True on success.
+/// Whether restart_all_sequences() is worth a try. Not in a thread that has entered a sandbox since the registration: who
+/// writes a list of system calls looks at those of the program, and one that is not on it may end the process.
+bool may_restart_sequences() noexcept;
+/// When this returns true, every restartable sequence of this process that was running has been aborted or has ended, and its
+/// stores are visible here. No system call in a process of one thread: its own sequence, if a signal handler that calls this
+/// has interrupted one, is aborted already.
 bool restart_all_sequences() noexcept;
 
 }  // namespace terrace::os

@@ -12,11 +12,29 @@
 namespace terrace::percpu {
 namespace {
 
+static_assert(os::rseq_critical_section - os::rseq_cpu_id == arch::cpu_id_below_critical_section);
+
 constexpr const char* names[] = {"mm_cid", "cpu_id", "getcpu", "thread"};
 
 // Between these two, arm64 kernels lost the abort of a sequence that was preempted and continued on the same cpu.
 [[maybe_unused]] constexpr unsigned first_broken_arm64 = 6019000;
 [[maybe_unused]] constexpr unsigned last_broken_arm64 = 7000013;
+
+// From the first on, kernels do not look at rseq_cs when a thread was switched out inside a system call; from the second on
+// they do so again where no more than the original 32 bytes are registered.
+constexpr unsigned first_that_keeps_sections = 6019000;
+constexpr unsigned first_that_tells_registrations_apart =
+#if defined(__aarch64__)
+    last_broken_arm64 + 1;
+#else
+    7000010;
+#endif
+
+bool ends_sections_in_calls(const Facts& f) noexcept {
+  if (f.kernel == 0) return false;  // not known
+  return f.kernel < first_that_keeps_sections ||
+         (f.kernel >= first_that_tells_registrations_apart && f.area.registered <= os::rseq_original_length);
+}
 
 constexpr unsigned char sanitized_build =
 #if defined(TERRACE_SANITIZED)
@@ -26,7 +44,7 @@ constexpr unsigned char sanitized_build =
 #endif
 
 bool possible(const Facts& f, Rung r) noexcept {
-  const bool sequences = f.area.owner != os::RseqOwner::none && f.has_barrier && sanitized_build == 0;
+  const bool sequences = os::is_registered(f.area.owner) && f.has_barrier && sanitized_build == 0;
   switch (r) {
     case Rung::mm_cid: return sequences && f.area.feature_size >= os::rseq_size_with_mm_cid;
     case Rung::cpu_id: return sequences;
@@ -39,6 +57,8 @@ bool possible(const Facts& f, Rung r) noexcept {
 const char* why_not_sequences(const Facts& f) noexcept {
   if (sanitized_build != 0) return "sanitizers can not see restartable sequences";
   if (f.area.owner == os::RseqOwner::none) return "the kernel or a sandbox refuses rseq";
+  if (f.area.owner == os::RseqOwner::left_alone)
+    return "libc has not registered rseq: glibc.pthread.rseq=0 leaves it to the program, or it is refused";
   if (!f.has_barrier) return "membarrier(PRIVATE_EXPEDITED_RSEQ) is missing";
   return "this arm64 kernel (6.19 to 7.0.13) does not abort sequences reliably";
 }
@@ -47,7 +67,7 @@ const char* reason_for(const Facts& f, Rung r) noexcept {
   switch (r) {
     case Rung::mm_cid:
       return f.area.owner == os::RseqOwner::libc ? "rseq area of libc, dense slots from mm_cid"
-                                                 : "rseq area of our own (libc registered none), dense slots from mm_cid";
+                                                 : "rseq area of our own (libc knows none), dense slots from mm_cid";
     case Rung::cpu_id: return "rseq without mm_cid (Linux before 6.3)";
     case Rung::getcpu: return why_not_sequences(f);
     case Rung::thread: return f.has_cpu_number ? why_not_sequences(f) : "neither rseq nor a cpu number is to be had";
@@ -69,14 +89,16 @@ bool parse_rung(const char* name, Rung& out) noexcept {
   return false;
 }
 
-Facts observe() noexcept {
+Facts observe(const Rung* wish) noexcept {
   Facts f;
-  f.area = os::find_rseq_area();
-  f.has_barrier = f.area.owner != os::RseqOwner::none && os::register_sequence_barrier();
+  f.kernel = os::kernel_version();
   f.has_cpu_number = os::current_cpu() >= 0;
+  if (wish == nullptr || has_sequences(*wish)) {
+    f.area = os::find_rseq_area(wish != nullptr);
+    f.has_barrier = os::is_registered(f.area.owner) && os::register_sequence_barrier();
+  }
 #if defined(__aarch64__)
-  const unsigned version = os::kernel_version();
-  f.broken_kernel = version >= first_broken_arm64 && version <= last_broken_arm64;
+  f.broken_kernel = f.kernel >= first_broken_arm64 && f.kernel <= last_broken_arm64;
 #endif
   return f;
 }
@@ -95,16 +117,22 @@ Ladder choose(const Facts& f, const Rung* forced) noexcept {
   l.rung = r;
   if (has_sequences(r)) {
     l.area_is_ours = f.area.owner == os::RseqOwner::ours;
+    l.valid_after_calls = ends_sections_in_calls(f);
     l.area = {.critical_section = f.area.offset + os::rseq_critical_section,
               .slot = f.area.offset + (r == Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id)};
   }
   return l;
 }
 
+namespace {
+constinit Ladder decided;
+constinit std::atomic<bool> ready{false};
+constinit os::Mutex mutex;
+}  // namespace
+
+const Ladder* ladder_if_decided() noexcept { return ready.load(std::memory_order_acquire) ? &decided : nullptr; }  // [L1]
+
 const Ladder& ladder() noexcept {
-  static constinit Ladder decided;
-  static constinit std::atomic<bool> ready{false};
-  static constinit os::Mutex mutex;
   // [L1] acquire, pairs with the release below: the fields of `decided` are seen.
   if (!ready.load(std::memory_order_acquire)) {
     const os::LockGuard guard(mutex);
@@ -113,7 +141,7 @@ const Ladder& ladder() noexcept {
       const char* const wish = os::environment("TERRACE_RUNG");
       const bool valid = wish != nullptr && parse_rung(wish, forced);
       if (wish != nullptr && !valid) warn("TERRACE_RUNG", wish, "none of mm_cid, cpu_id, getcpu, thread; ignored");
-      decided = choose(observe(), valid ? &forced : nullptr);
+      decided = choose(observe(valid ? &forced : nullptr), valid ? &forced : nullptr);
       ready.store(true, std::memory_order_release);  // [L1]
     }
   }

@@ -18,9 +18,10 @@ enum class Rung : std::uint8_t { mm_cid, cpu_id, getcpu, thread };
 
 struct Ladder {
   Rung rung = Rung::thread;
-  bool area_is_ours = false;  // threads must register themselves
-  const char* reason = "";    // why this rung and not the one above: one sentence for people
-  arch::Area area{};          // valid on the rungs with sequences
+  bool area_is_ours = false;      // threads must register themselves
+  bool valid_after_calls = true;  // whether a transaction that reads as valid after a system call is valid
+  const char* reason = "";        // why this rung and not the one above: one sentence for people
+  arch::Area area{};              // valid on the rungs with sequences
 };
 
 /// Whether the rung works by restartable sequences.
@@ -34,13 +35,18 @@ struct Facts {
   os::RseqArea area;
   bool has_barrier = false;  // membarrier for sequences
   bool has_cpu_number = false;
+  unsigned kernel = 0;         // os::kernel_version()
   bool broken_kernel = false;  // sequences are not aborted reliably
 };
-Facts observe() noexcept;
+/// A wish for a rung without sequences asks nothing of rseq and membarrier, where a sandbox may kill for the question; one with
+/// registers an area of our own even if libc has left rseq alone.
+Facts observe(const Rung* wish) noexcept;
 /// `forced` may be null; an impossible wish is refused with a warning on standard error.
 Ladder choose(const Facts& facts, const Rung* forced) noexcept;
 
 /// Decides at the first call (TERRACE_RUNG is read then) and remembers. Safe from any thread.
 const Ladder& ladder() noexcept;
+/// Null: nobody has called ladder().
+const Ladder* ladder_if_decided() noexcept;
 
 }  // namespace terrace::percpu

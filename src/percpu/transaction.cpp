@@ -70,12 +70,17 @@ Sequence on_locked_word(arch::Words words, Body body) noexcept {
   });
 }
 
-/// The area, with the calling thread registered if that is ours to do; null on the rungs without sequences.
-const arch::Area* area() noexcept {
+/// Whether the calling thread may work by sequences; registers it if that is ours to do.
+bool has_slot(const Ladder& l) noexcept {
+  return arch::registered(l.area) || (l.area_is_ours && os::register_rseq_for_this_thread());
+}
+
+/// One of two ways to do the same; neither in a thread that is not registered although others work by sequences.
+template <class BySequence, class ByLock>
+Sequence work(BySequence by_sequence, ByLock by_lock) noexcept {
   const Ladder& l = ladder();
-  if (!has_sequences(l.rung)) return nullptr;
-  if (l.area_is_ours && arch::load_slot(l.area.slot) < 0) os::register_rseq_for_this_thread();
-  return &l.area;
+  if (!has_sequences(l.rung)) return by_lock();
+  return has_slot(l) ? by_sequence(l.area) : Sequence::no_slot;
 }
 
 }  // namespace
@@ -83,106 +88,129 @@ const arch::Area* area() noexcept {
 unsigned slot_count() noexcept { return has_sequences(ladder().rung) ? os::possible_cpus() : locked_slot_count; }
 
 int begin() noexcept {
-  const arch::Area* const a = area();
-  if (a == nullptr) return begin_locked();
-  arch::store_critical_section(a->critical_section, descriptor());
-  return arch::load_slot(a->slot);
+  const Ladder& l = ladder();
+  if (!has_sequences(l.rung)) return begin_locked();
+  if (!has_slot(l)) return -1;
+  arch::store_critical_section(l.area.critical_section, descriptor());
+  return arch::load_slot(l.area.slot);
+}
+
+bool reopen(int slot) noexcept {
+  if (slot >= 0 && begin() == slot) return true;
+  invalidate();
+  return false;
 }
 
 bool valid() noexcept {
-  if (const arch::Area* const a = area()) return arch::load_critical_section(a->critical_section) == descriptor();
+  const Ladder& l = ladder();
+  if (has_sequences(l.rung))
+    return arch::registered(l.area) && arch::load_critical_section(l.area.critical_section) == descriptor();
   return open_transaction.number != 0 && locked_slot(open_transaction.slot).transaction.load(std::memory_order_relaxed) ==
                                              open_transaction.number;  // relaxed: the commit looks again, under the lock
 }
 
 void invalidate() noexcept {
-  if (const arch::Area* const a = area()) {
-    arch::store_critical_section(a->critical_section, 0);
+  const Ladder& l = ladder();
+  if (has_sequences(l.rung)) {
+    if (arch::registered(l.area)) arch::store_critical_section(l.area.critical_section, 0);
   } else {
     open_transaction.number = 0;
   }
 }
 
+void forget_sections() noexcept {
+  const Ladder* const l = ladder_if_decided();
+  if (l != nullptr && has_sequences(l->rung)) invalidate();
+}
+
 void after_fork_in_child() noexcept {
-  if (area() == nullptr) forget_holders();
+  if (!has_sequences(ladder().rung)) forget_holders();
   invalidate();
 }
 
 Sequence store32(void* address, std::uint32_t value) noexcept {
-  if (const arch::Area* const a = area()) return result_of(terrace_commit_store32(a->critical_section, address, value));
-  return store_locked(address, value);
+  return work([=](const arch::Area& a) { return result_of(terrace_commit_store32(a.critical_section, address, value)); },
+              [=] { return store_locked(address, value); });
 }
 
 Sequence store64(void* address, std::uint64_t value) noexcept {
-  if (const arch::Area* const a = area()) return result_of(terrace_commit_store64(a->critical_section, address, value));
-  return store_locked(address, value);
+  return work([=](const arch::Area& a) { return result_of(terrace_commit_store64(a.critical_section, address, value)); },
+              [=] { return store_locked(address, value); });
 }
 
 Sequence compare_exchange32(void* address, std::uint32_t expected, std::uint32_t value) noexcept {
-  if (const arch::Area* const a = area()) {
-    return result_of(terrace_commit_cas32(a->critical_section, address, expected, value));
-  }
-  return exchange_locked(address, expected, value);
+  return work(
+      [=](const arch::Area& a) { return result_of(terrace_commit_cas32(a.critical_section, address, expected, value)); },
+      [=] { return exchange_locked(address, expected, value); });
 }
 
 Sequence compare_exchange64(void* address, std::uint64_t expected, std::uint64_t value) noexcept {
-  if (const arch::Area* const a = area()) {
-    return result_of(terrace_commit_cas64(a->critical_section, address, expected, value));
-  }
-  return exchange_locked(address, expected, value);
+  return work(
+      [=](const arch::Area& a) { return result_of(terrace_commit_cas64(a.critical_section, address, expected, value)); },
+      [=] { return exchange_locked(address, expected, value); });
 }
 
 Sequence pop(arch::Words words, void*& block) noexcept {
-  if (const arch::Area* const a = area()) return arch::pop_word(*a, words, block);
-  return on_locked_word(words, [&](ChainWord& word) {
-    if (!chain::has_blocks(word)) return Sequence::empty;
-    if (!chain::intact(word)) return Sequence::corrupt;
-    block = chain::first(word);
-    word = chain::rest(word);
-    return Sequence::done;
-  });
+  return work([&](const arch::Area& a) { return arch::pop_word(a, words, block); },
+              [&] {
+                return on_locked_word(words, [&](ChainWord& word) {
+                  if (!chain::has_blocks(word)) return Sequence::empty;
+                  if (!chain::intact(word)) return Sequence::corrupt;
+                  block = chain::first(word);
+                  word = chain::rest(word);
+                  return Sequence::done;
+                });
+              });
 }
 
 Sequence push(arch::Words words, unsigned cap, void* block) noexcept {
-  if (const arch::Area* const a = area()) return arch::push_word(*a, words, cap, block);
-  return on_locked_word(words, [=](ChainWord& word) {
-    if (chain::count(word) >= cap) return Sequence::full;
-    *static_cast<ChainWord*>(block) = word;
-    word = chain::make(block, chain::count(word) + 1);
-    return Sequence::done;
-  });
+  return work([=](const arch::Area& a) { return arch::push_word(a, words, cap, block); },
+              [=] {
+                return on_locked_word(words, [=](ChainWord& word) {
+                  if (chain::count(word) >= cap) return Sequence::full;
+                  *static_cast<ChainWord*>(block) = word;
+                  word = chain::make(block, chain::count(word) + 1);
+                  return Sequence::done;
+                });
+              });
 }
 
 Sequence take_all(arch::Words words, ChainWord& taken) noexcept {
-  if (const arch::Area* const a = area()) return arch::take_all(*a, words, taken);
-  return on_locked_word(words, [&](ChainWord& word) {
-    if (!chain::has_blocks(word)) return Sequence::empty;
-    taken = word;
-    word = chain::empty;
-    return Sequence::done;
-  });
+  return work([&](const arch::Area& a) { return arch::take_all(a, words, taken); },
+              [&] {
+                return on_locked_word(words, [&](ChainWord& word) {
+                  if (!chain::has_blocks(word)) return Sequence::empty;
+                  taken = word;
+                  word = chain::empty;
+                  return Sequence::done;
+                });
+              });
 }
 
 Sequence put_all(arch::Words words, ChainWord blocks) noexcept {
-  if (const arch::Area* const a = area()) return arch::put_all(*a, words, blocks);
-  return on_locked_word(words, [=](ChainWord& word) {
-    if (word != chain::empty) return Sequence::occupied;
-    word = blocks;
-    return Sequence::done;
-  });
+  return work([=](const arch::Area& a) { return arch::put_all(a, words, blocks); },
+              [=] {
+                return on_locked_word(words, [=](ChainWord& word) {
+                  if (word != chain::empty) return Sequence::occupied;
+                  word = blocks;
+                  return Sequence::done;
+                });
+              });
 }
 
 Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept {
-  if (const arch::Area* const a = area()) return arch::bump(*a, words, bytes, start);
-  return on_locked_word(words, [&, bytes](ChainWord& top) {
-    // As in the sequence: the limit is not read before. Who has closed the words may open them without the lock.
-    const ChainWord old = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
-    const ChainWord limit = __atomic_load_n(&top + 1, __ATOMIC_RELAXED);
-    if (old + bytes < old || old + bytes > limit) return Sequence::full;
-    start = old;
-    __atomic_store_n(&top, old + bytes, __ATOMIC_RELAXED);
-    return Sequence::done;
-  });
+  return work([&](const arch::Area& a) { return arch::bump(a, words, bytes, start); },
+              [&] {
+                return on_locked_word(words, [&](ChainWord& top) {
+                  // As in the sequence: the limit is not read before. Who has closed the words may open them without the lock.
+                  const ChainWord old = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
+                  const ChainWord limit = __atomic_load_n(&top + 1, __ATOMIC_RELAXED);
+                  if (old + bytes < old || old + bytes > limit) return Sequence::full;
+                  start = old;
+                  __atomic_store_n(&top, old + bytes, __ATOMIC_RELAXED);
+                  return Sequence::done;
+                });
+              });
 }
 
 }  // namespace terrace::percpu

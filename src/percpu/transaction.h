@@ -15,9 +15,17 @@ namespace terrace::percpu {
 /// Slots that begin() may return; decided once.
 unsigned slot_count() noexcept;
 
+/// The slot; -1 in a thread that is not registered with rseq although others work by sequences. The operations below return
+/// Sequence::no_slot there.
 int begin() noexcept;
+/// Begins anew. Whether that is on `slot`; if not, nothing is open.
+bool reopen(int slot) noexcept;
+/// Not to be trusted after a system call: from Linux 6.19 on the kernel may leave the section as it is there.
 bool valid() noexcept;
 void invalidate() noexcept;
+/// The calling thread's rseq_cs names no descriptor any more: a sequence leaves its own there when it is done, and the kernel
+/// reads it whenever it next disturbs the thread. So before descriptors vanish, with the library they are in.
+void forget_sections() noexcept;
 /// The child has one thread, and the transaction that its parent had open is over.
 void after_fork_in_child() noexcept;
 arch::Sequence store32(void* address, std::uint32_t value) noexcept;

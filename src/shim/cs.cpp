@@ -17,6 +17,7 @@ int code(arch::Sequence r) noexcept {
     case arch::Sequence::occupied: return TERRACE_CS_OCCUPIED;
     case arch::Sequence::corrupt: return TERRACE_CS_CORRUPT;
     case arch::Sequence::mismatch: return TERRACE_CS_MISMATCH;
+    case arch::Sequence::no_slot: return TERRACE_CS_NO_SLOT;
     case arch::Sequence::freed_twice:
     case arch::Sequence::invalid: break;
   }
@@ -31,6 +32,7 @@ extern "C" {
 
 TERRACE_EXPORT unsigned terrace_cs_slots() { return percpu::slot_count(); }
 TERRACE_EXPORT int terrace_cs_begin() { return percpu::begin(); }
+TERRACE_EXPORT int terrace_cs_reopen(int slot) { return percpu::reopen(slot) ? TERRACE_CS_OK : TERRACE_CS_INVALID; }
 TERRACE_EXPORT int terrace_cs_valid() { return percpu::valid() ? 1 : 0; }
 TERRACE_EXPORT void terrace_cs_end() { percpu::invalidate(); }
 TERRACE_EXPORT void terrace_cs_invalidate() { percpu::invalidate(); }

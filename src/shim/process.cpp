@@ -34,6 +34,8 @@ __attribute__((constructor(101))) void at_start(int /*count*/, char** /*argument
 __attribute__((constructor(101))) void at_start() {
   terrace::os::keep_environment(nullptr);
 #endif
+  // What is asked of the kernel once is asked now, if no allocation has done so: the program may enter a sandbox later.
+  heap.ready();
   pthread_atfork(before_fork, in_parent, in_child);
   terrace::introspect::prepare_report();
 }

@@ -29,6 +29,7 @@ ON_EVERY_RUNG = {
     "before_main": ["before_main"],
     "signals": ["signal_storm"],
     "workout": ["workout"],
+    "threads_not_registered_with_rseq": ["rseq_unregistered"],
 }
 
 AFTER_RETURN = ["thread-local object", "atexit within atexit", "atexit", "static object", "static object of priority 101",
@@ -147,6 +148,22 @@ def rseq_not_registered_by_libc(h):
             h.run(setting, [h.program(program)], GLIBC_TUNABLES="glibc.pthread.rseq=0")
 
 
+def rseq_is_the_programs(h):
+    """With libc's registration switched off rseq belongs to the program; Terrace takes an area only if it is asked to."""
+    tunable = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+    for setting in [h.glibc(), h.terrace(), h.terrace("getcpu"), h.terrace("thread")]:
+        result = h.execute(setting, [h.program("rseq_of_its_own")], **tunable)
+        if result.returncode == 77:
+            raise Skip("no rseq here")
+        out = h.run(setting, [h.program("rseq_of_its_own")], **tunable)
+        if setting.preload and rung_in(out) not in ["getcpu", "thread"]:
+            raise Failure(f"rung {rung_in(out)} although libc leaves rseq to the program")
+    for setting in h.rungs():  # asked for, and then that is what there is
+        out = h.run(setting, [h.program("workout"), "20"], **tunable)
+        if rung_in(out) != setting.name:
+            raise Failure(f"asked for {setting.name}, got {rung_in(out)}")
+
+
 def one_cpu(h):
     cpu = min(os.sched_getaffinity(0))
     for setting in h.settings():
@@ -156,7 +173,8 @@ def one_cpu(h):
 
 def denied(h, setting, error, calls, expected, **how):
     command = [h.program("deny"), error, calls, h.program("workout"), "10"]
-    result = h.execute(setting, command, preload_variable="DENY_PRELOAD")
+    environment = {name: value for name, value in how.items() if name.isupper()}
+    result = h.execute(setting, command, preload_variable="DENY_PRELOAD", **environment)
     if result.returncode == 77:
         raise Skip("no seccomp here")
     out = h.run(setting, command, preload_variable="DENY_PRELOAD", **how)
@@ -174,6 +192,39 @@ def sandbox_without_rseq(h):
         denied(h, h.terrace(rung), "ENOSYS", "rseq", without_sequences, stderr=rf"terrace: TERRACE_RUNG {rung}: [^\n]+\n")
     for rung in ["getcpu", "thread"]:
         denied(h, h.terrace(rung), "ENOSYS", "rseq", [rung])
+
+
+def sandbox_that_kills(h):
+    """Who must not even ask: a forced rung without sequences asks neither for rseq nor for membarrier."""
+    for rung in ["getcpu", "thread"]:
+        denied(h, h.terrace(rung), "KILL", "membarrier", [rung])
+        denied(h, h.terrace(rung), "KILL", "rseq,membarrier", [rung], GLIBC_TUNABLES="glibc.pthread.rseq=0")
+    denied(h, h.terrace(), "KILL", "rseq", ["getcpu"], GLIBC_TUNABLES="glibc.pthread.rseq=0")
+    denied(h, h.terrace(), "KILL", "getrandom", [])
+
+
+def entered_later(h, setting, action, calls, threads):
+    command = [h.program("late_sandbox"), action, calls, threads]
+    if h.execute(setting, command).returncode == 77:
+        raise Skip("no seccomp here")
+    h.run(setting, command, TERRACE_DECAY_MS="1")
+
+
+def sandbox_entered_later(h):
+    """Maintenance comes by all the time, with a decay of 1 ms."""
+    for threads in ["0", "3"]:
+        for setting in h.settings():
+            entered_later(h, setting, "KILL", "membarrier", threads)
+        for action in ["EPERM", "ENOSYS"]:
+            for calls in ["membarrier", "madvise", "mremap", "getrandom", "membarrier,madvise,mremap,getrandom"]:
+                entered_later(h, h.terrace(), action, calls, threads)
+
+
+def sandbox_that_knows_little(h):
+    """All that Terrace calls after its start, beside what libc's threads need; docs/guide/system-calls.md has the list."""
+    for setting in h.rungs():
+        entered_later(h, setting, "ONLY", "mmap,munmap,mremap,madvise,futex", "0")
+        entered_later(h, setting, "ONLY", "mmap,munmap,mremap,madvise,futex,sched_yield,prctl", "3")
 
 
 def sandbox_without_other_calls(h):
@@ -312,7 +363,8 @@ def secure_mode(h):
 
 FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, first_call_on_the_smallest_stack,
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
-             rungs_are_forced, rseq_not_registered_by_libc, one_cpu, sandbox_without_rseq, sandbox_without_other_calls,
+             rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
+             sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode]
 

@@ -337,7 +337,7 @@ const Scenario scenarios[] = {
 [[noreturn]] void run(const Scenario& s, std::ptrdiff_t slot_field, double seconds) {
   alarm(60);
   std::signal(SIGUSR1, [](int) {});
-  const os::RseqArea found = os::find_rseq_area();
+  const os::RseqArea found = os::find_rseq_area(true);
   area = {found.offset + os::rseq_critical_section, found.offset + slot_field};
   s.setup();
   std::vector<std::thread> threads;
@@ -379,7 +379,7 @@ int main(int argc, char** argv) {
     if (std::string_view(argv[i]) == "--seconds" && i + 1 < argc) seconds = std::atof(argv[++i]);
     if (std::string_view(argv[i]) == "--must-fail") must_fail = true;
   }
-  const os::RseqArea found = os::find_rseq_area();
+  const os::RseqArea found = os::find_rseq_area(true);
   if (found.owner == os::RseqOwner::none || !os::register_sequence_barrier()) {
     std::printf("no restartable sequences here: skipped\n");
     return 77;

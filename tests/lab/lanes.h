@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Threads that allocate, die and are born, sometimes only one of them, and somebody who moves them between cpus, sends them
-// signals, and changes the delays inside the engine (builds with TERRACE_INJECT).
+// Threads that allocate, die and are born, sometimes only one of them, some not registered with rseq, and somebody who moves
+// them between cpus, sends them signals, and changes the delays inside the engine (builds with TERRACE_INJECT).
 #pragma once
 
 #include "world.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The oracle on one kind of engine:
 //
-//   oracle --sync cas|restartable [--seconds N] [--threads N] [--seed N] [--delays] [--must-fail]
+//   oracle --sync cas|restartable [--seconds N] [--threads N] [--seed N] [--delays] [--kept-sections] [--must-fail]
 //
 // By thread, by core and with flips, each a third of the time. --delays: inside the engine, where it has delay points.
+// --kept-sections: as on a kernel that does not end sections in system calls.
 // --must-fail: for mutants; succeeds if something is wrong.
 #include "lanes.h"
 #include "percpu/ladder.h"
@@ -22,6 +23,7 @@ struct Options {
   int sync = TERRACE_LAB_CAS;
   double seconds = 2;
   bool must_fail = false;
+  bool kept_sections = false;
   Weather weather{0, 1, false};
 };
 
@@ -31,6 +33,7 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
     if (name == "--must-fail") o.must_fail = true;
+    if (name == "--kept-sections") o.kept_sections = true;
     if (name == "--delays") o.weather.delays = true;
     if (i + 1 == argc) break;
     if (name == "--sync") o.sync = std::string_view(argv[++i]) == "cas" ? TERRACE_LAB_CAS : TERRACE_LAB_RESTARTABLE;
@@ -66,7 +69,7 @@ void print(const char* level, const terrace_lab_counts& c) {
 }
 
 void run(const Options& o, int association) {
-  Space space(std::size_t{512} << 10);
+  Space space(std::size_t{512} << 10, o.kept_sections);
   World world(space, config_of(o, association));
   Weather weather = o.weather;
   if (association == TERRACE_LAB_FLIP) weather.threads *= 4;  // the more threads, the more is unused in their buffers

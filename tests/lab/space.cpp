@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "space.h"
 
+#include "percpu/ladder.h"
+
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -43,8 +46,9 @@ void fail(const char* what, std::uint64_t where) {
 
 void Space::Unmap::operator()(std::uint64_t* p) const { munmap(p, bytes); }
 
-Space::Space(std::size_t bytes)
-    : cpus_(allowed_cpus()),
+Space::Space(std::size_t bytes, bool keeps_sections)
+    : keeps_sections_(keeps_sections),
+      cpus_(allowed_cpus()),
       words_(bytes / 8),
       memory_(map(bytes), Unmap{bytes}),
       owned_(std::make_unique<std::atomic<std::uint8_t>[]>(words_)) {
@@ -66,11 +70,27 @@ void Space::move_caller(std::uint32_t turn) const {
   sched_setaffinity(0, sizeof one, &one);
 }
 
+// Half of the time for longer than others need to refill the same buffer.
+void Space::block_caller(std::uint32_t turn) const {
+  namespace arch = terrace::arch;
+  const terrace::percpu::Ladder& ladder = terrace::percpu::ladder();
+  if (!has_sequences(ladder.rung)) return;
+  const std::uint64_t section = arch::load_critical_section(ladder.area.critical_section);
+  if (turn % 2 == 0) {
+    sched_yield();
+  } else {
+    const timespec short_time{.tv_sec = 0, .tv_nsec = 20000};
+    nanosleep(&short_time, nullptr);
+  }
+  arch::store_critical_section(ladder.area.critical_section, section);
+}
+
 void* Space::source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
   auto& s = *static_cast<Space*>(self);
   const std::uint32_t turn = s.turn_.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 16;
   const bool above = turn % 2 == 0;
   if (turn / 2 % 8 == 0) s.move_caller(turn / 16);
+  if (s.keeps_sections_ && turn / 16 % 2 == 0) s.block_caller(turn / 32);
   Ends ends = s.ends_.load(std::memory_order_relaxed);
   for (;;) {
     const std::size_t room = 8 * std::size_t{ends.high - ends.low};

@@ -4,7 +4,8 @@
 //
 // The source gives pieces from both ends, so that buffers have neighbours and addresses do not only grow: an engine that mixes
 // the end of one buffer with the top of another must not get away with it. And it moves its caller to another cpu now and then:
-// that is in the middle of a refill.
+// that is in the middle of a refill. It can also behave as a system call does on kernels that leave rseq_cs alone in calls:
+// it blocks, others have the slot, and afterwards the caller's section reads as if nothing had happened.
 #pragma once
 
 #include "terrace/lab.h"
@@ -22,7 +23,7 @@ namespace lab_oracle {
 
 class Space {
  public:
-  explicit Space(std::size_t bytes);
+  explicit Space(std::size_t bytes, bool keeps_sections = false);
   std::size_t bytes() const { return 8 * words_; }
   /// Sets self, source, available and fill.
   void describe(terrace_lab_config& config);
@@ -48,6 +49,7 @@ class Space {
   static void fill(void* self, void* start, void* end);
 
   void move_caller(std::uint32_t turn) const;
+  void block_caller(std::uint32_t turn) const;
   std::size_t index_of(const void* p) const;
   void own(std::size_t first, std::size_t count);
   void check_range(std::size_t at, std::size_t end, Sums& sums) const;
@@ -57,6 +59,7 @@ class Space {
     std::size_t bytes;
     void operator()(std::uint64_t* p) const;
   };
+  bool keeps_sections_;
   std::vector<int> cpus_;
   std::size_t words_;
   std::unique_ptr<std::uint64_t, Unmap> memory_;

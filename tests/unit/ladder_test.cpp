@@ -2,13 +2,15 @@
 #include "percpu/ladder.h"
 
 #include <gtest/gtest.h>
+#include <string>
 
 namespace terrace::percpu {
 namespace {
 
 Facts best() {
   Facts f;
-  f.area = {.owner = os::RseqOwner::libc, .offset = -2080, .feature_size = 28};
+  f.area = {.owner = os::RseqOwner::libc, .offset = -2080, .feature_size = 28, .registered = 32};
+  f.kernel = 6018044;
   f.has_barrier = true;
   f.has_cpu_number = true;
   return f;
@@ -47,6 +49,44 @@ TEST(Ladder, a_broken_kernel_is_avoided_unless_forced) {
   EXPECT_EQ(choose(f, nullptr).rung, Rung::getcpu);
   const Rung wish = Rung::mm_cid;
   EXPECT_EQ(choose(f, &wish).rung, Rung::mm_cid);
+}
+TEST(Ladder, kernels_that_keep_sections_in_system_calls_are_known) {
+  struct Case {
+    unsigned kernel;
+    unsigned long registered;
+    bool valid_after_calls;
+  };
+  constexpr Case cases[] = {{6001000, 32, true},  {6018999, 32, true},  {6019000, 32, false},
+                            {7000005, 32, false}, {7000014, 32, true},  {7001000, 32, true},
+                            {7001000, 40, false}, {6019003, 40, false}, {0, 32, false}};
+  for (const Case& c : cases) {
+    Facts f = best();
+    f.kernel = c.kernel;
+    f.area.registered = c.registered;
+    EXPECT_EQ(choose(f, nullptr).valid_after_calls, c.valid_after_calls) << c.kernel << ", " << c.registered;
+  }
+  const Rung getcpu = Rung::getcpu;  // its transactions are not the kernel's
+  Facts f = best();
+  f.kernel = 6019000;
+  EXPECT_TRUE(choose(f, &getcpu).valid_after_calls);
+}
+
+TEST(Ladder, rseq_that_libc_has_left_alone_is_not_taken) {
+  Facts f = best();
+  f.area.owner = os::RseqOwner::left_alone;
+  const Ladder l = choose(f, nullptr);
+  EXPECT_EQ(l.rung, Rung::getcpu);
+  EXPECT_NE(std::string(l.reason).find("glibc.pthread.rseq=0"), std::string::npos);
+  f.area.owner = os::RseqOwner::ours;  // asked for: observe() has registered
+  const Rung wish = Rung::mm_cid;
+  EXPECT_TRUE(choose(f, &wish).area_is_ours);
+}
+
+TEST(Ladder, a_wish_for_a_rung_without_sequences_asks_for_nothing) {
+  const Rung wish = Rung::getcpu;
+  const Facts f = observe(&wish);
+  EXPECT_EQ(f.area.owner, os::RseqOwner::none);
+  EXPECT_FALSE(f.has_barrier);
 }
 #else
 TEST(Ladder, builds_with_sanitizers_have_no_sequences) { EXPECT_EQ(choose(best(), nullptr).rung, Rung::getcpu); }

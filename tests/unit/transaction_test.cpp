@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // include/terrace/cs.h on the rung that TERRACE_RUNG names.
 #define TERRACE_CS_PAPER_NAMES
+#include "../support/rseq_calls.h"
+#include "percpu/ladder.h"
 #include "terrace/cs.h"
 #include "terrace/malloc.h"
 #include "terrace/stats.h"
@@ -209,6 +211,71 @@ TEST(Transaction, no_increment_is_lost_among_many_threads) {
   for (const PerSlot& d : data) sum += d.wide;
   EXPECT_EQ(sum, committed.load());
   EXPECT_GT(sum, 8 * 50000 / 2);
+}
+
+bool by_sequences() { return terrace::percpu::has_sequences(terrace::percpu::ladder().rung); }
+
+#if !defined(TERRACE_SANITIZED)
+// In a thread that is taken out of rseq, mm_cid reads as 0 and cpu_id as -1: neither is a slot.
+TEST(Transaction, a_thread_that_is_not_registered_has_no_slot) {
+  std::vector<PerSlot> data(terrace_cs_slots() + 1);  // the first one is in front of slot 0
+  const terrace_cs_words where{data[1].words, sizeof(PerSlot)};
+  bool done = false;
+  std::thread([&] {
+    if (!by_sequences() || !env_test::unregister_libcs_rseq()) return;
+    alignas(16) std::uint64_t block[2] = {};
+    void* p = nullptr;
+    std::uint64_t word = 0;
+    EXPECT_EQ(terrace_cs_begin(), -1);
+    EXPECT_EQ(terrace_cs_valid(), 0);
+    EXPECT_EQ(terrace_cs_reopen(-1), TERRACE_CS_INVALID);
+    EXPECT_EQ(terrace_cs_store64(&data[1].wide, 1), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_store32(&data[1].narrow, 1), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_cas64(1, 0, &data[1].wide), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_cas32(1, 0, &data[1].narrow), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_push(where, 10, block), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_pop(where, &p), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_put_all(where, 0xabc0 << 8 | 1), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_take_all(where, &word), TERRACE_CS_NO_SLOT);
+    EXPECT_EQ(terrace_cs_bump(where, 0, &word), TERRACE_CS_NO_SLOT);
+    terrace_cs_end();
+    done = true;
+  }).join();
+  if (!done) GTEST_SKIP() << "not by sequences here, or the thread's registration is not libc's";
+  for (const PerSlot& d : data) {
+    EXPECT_EQ(d.wide, 0);
+    EXPECT_EQ(d.narrow, 0);
+    EXPECT_EQ(d.words[0], 0U);
+    EXPECT_EQ(d.words[1], 0U);
+  }
+}
+#endif
+
+// Until the thread has stayed on a slot over the call, which it does mostly.
+TEST(Transaction, reopened_after_a_system_call_it_counts_again) {
+  auto data = per_slot();
+  const int r = eventually([&] {
+    const int slot = terrace_cs_begin();
+    std::int64_t* const wide = &data[static_cast<unsigned>(slot)].wide;
+    const std::int64_t had = *wide;
+    usleep(100);
+    if (const int moved = terrace_cs_reopen(slot)) return moved;
+    return *wide != had ? int{TERRACE_CS_INVALID} : terrace_cs_store64(wide, had + 1);
+  });
+  terrace_cs_end();
+  EXPECT_EQ(r, TERRACE_CS_OK);
+  EXPECT_EQ(terrace_cs_reopen(static_cast<int>(terrace_cs_slots())), TERRACE_CS_INVALID);  // on no such slot
+  EXPECT_EQ(terrace_cs_valid(), 0);
+}
+
+// What the ladder says of the kernel must be true where somebody could rely on it.
+TEST(Transaction, a_system_call_ends_it_where_the_ladder_says_so) {
+  if (!by_sequences() || !terrace::percpu::ladder().valid_after_calls) GTEST_SKIP() << "not said here";
+  for (int i = 0; i < 20; ++i) {
+    terrace_cs_begin();
+    usleep(100);
+    ASSERT_EQ(terrace_cs_valid(), 0);
+  }
 }
 
 struct alignas(16) Block {

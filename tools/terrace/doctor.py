@@ -59,6 +59,7 @@ def probe(library: str, rung: str | None) -> dict[str, Any]:
         "works": rung in (None, answer["rung"]),
         "rung": answer["rung"],
         "reason": answer["rung_reason"],
+        "valid_after_calls": answer.get("valid_after_calls"),
         "slots": answer["slots"],
         "placement": answer["placement"],
         "version": answer["version"],
@@ -73,8 +74,9 @@ def _rung_advice(machine: Facts, default: dict[str, Any]) -> list[str]:
         return ["TERRACE_RUNG is set: without it the best rung that works is chosen."]
     if rseq["switched_off"]:
         return [
-            "GLIBC_TUNABLES switches glibc's rseq off (glibc.pthread.rseq=0): "
-            "Terrace has to register an area of its own."
+            "GLIBC_TUNABLES switches glibc's rseq off (glibc.pthread.rseq=0): Terrace leaves rseq to "
+            "the program. If that does not use it either, TERRACE_RUNG=mm_cid has Terrace "
+            "register an area of its own, which is faster."
         ]
     if rung == "cpu_id":
         # A glibc that registers 20 bytes still gets mm_cid where the kernel's area is larger.
@@ -204,6 +206,12 @@ def _rung_row(answer: dict[str, Any]) -> str:
     return "not here: " + lines[0]
 
 
+def _transactions_row(answer: dict[str, Any]) -> str:
+    if answer.get("valid_after_calls", True):
+        return "a system call that lets others run ends them"
+    return "may read as valid after a system call: terrace_cs_reopen() (Linux 6.19 and later)"
+
+
 def print_findings(findings: dict[str, Any]) -> None:
     """For people, on stdout."""
     default = findings["default"]
@@ -211,6 +219,7 @@ def print_findings(findings: dict[str, Any]) -> None:
         rows = [
             ("rung in use", f"{default['rung']}: {default['reason']}"),
             ("slots, placement", f"{default['slots']}, {default['placement']}"),
+            ("transactions", _transactions_row(default)),
         ]
     else:
         rows = [("rung in use", f"NONE: {default['message']}")]

@@ -39,4 +39,13 @@ inline std::int32_t load_slot(std::ptrdiff_t offset) noexcept {
   return v;
 }
 
+/// Whether the kernel keeps the calling thread's area up to date. Two instructions, with the branch.
+__attribute__((always_inline)) inline bool registered(const Area& area) noexcept {
+  std::int32_t cpu;
+  __asm__ volatile("ldur %w0, [%1, #-%c2]"
+                   : "=r"(cpu)
+                   : "r"(in_area<std::byte>(area.critical_section)), "i"(cpu_id_below_critical_section));
+  return cpu >= 0;
+}
+
 }  // namespace terrace::arch

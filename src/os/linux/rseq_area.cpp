@@ -38,7 +38,7 @@ struct alignas(32) OwnArea {
   std::int32_t mm_cid = -1;
   std::uint32_t padding = 0;
 };
-static_assert(sizeof(OwnArea) == 32);
+static_assert(sizeof(OwnArea) == rseq_original_length);
 
 constinit thread_local OwnArea own_area;
 
@@ -55,13 +55,18 @@ bool register_rseq_for_this_thread() noexcept {
 #endif
 }
 
-RseqArea find_rseq_area() noexcept {
+RseqArea find_rseq_area(bool insist) noexcept {
   RseqArea area;
   area.feature_size = auxiliary_value(auxv_rseq_feature_size);
   if (area.feature_size == 0) area.feature_size = original_feature_size;
-  if (&__rseq_size != nullptr && __rseq_size != 0) {
+  area.registered = rseq_original_length;
+  const bool libc_knows = &__rseq_size != nullptr;
+  if (libc_knows && __rseq_size != 0) {
     area.owner = RseqOwner::libc;
     area.offset = __rseq_offset;
+    if (__rseq_size > rseq_original_length) area.registered = __rseq_size;
+  } else if (libc_knows && !insist) {
+    area.owner = RseqOwner::left_alone;
   } else if (register_rseq_for_this_thread()) {
     area.owner = RseqOwner::ours;
     area.offset = static_cast<std::ptrdiff_t>(reinterpret_cast<std::uintptr_t>(&own_area) - arch::thread_pointer());

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runs a program with system calls that always fail, as sandboxes have it.
+/* Runs a program with system calls that always fail, or end the process, as sandboxes have it.
 
-     deny ENOSYS|EPERM NAME[,NAME...] PROGRAM [ARGUMENT...]
+     deny ENOSYS|EPERM|KILL NAME[,NAME...] PROGRAM [ARGUMENT...]
 
    The environment variable DENY_PRELOAD becomes the LD_PRELOAD of the program. */
 #include <errno.h>
@@ -32,11 +32,11 @@ static int number_of(const char* name) {
   exit(2);
 }
 
-static int refuse(int number, int error) {
+static int refuse(int number, unsigned action) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+      BPF_STMT(BPF_RET | BPF_K, action),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
@@ -45,7 +45,9 @@ static int refuse(int number, int error) {
 
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
-  const int error = strcmp(argv[1], "EPERM") == 0 ? EPERM : ENOSYS;
+  const unsigned action = strcmp(argv[1], "KILL") == 0    ? SECCOMP_RET_KILL_PROCESS
+                          : strcmp(argv[1], "EPERM") == 0 ? SECCOMP_RET_ERRNO | EPERM
+                                                          : SECCOMP_RET_ERRNO | ENOSYS;
   const char* const preload = getenv("DENY_PRELOAD");
   if (preload != NULL) setenv("LD_PRELOAD", preload, 1);
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 77;
@@ -54,11 +56,11 @@ int main(int argc, char** argv) {
     const int number = number_of(name);
     if (number == SYS_prctl) {
       last_is_prctl = 1;
-    } else if (refuse(number, error) != 0) {
+    } else if (refuse(number, action) != 0) {
       return 77;
     }
   }
-  if (last_is_prctl && refuse(SYS_prctl, error) != 0) return 77;
+  if (last_is_prctl && refuse(SYS_prctl, action) != 0) return 77;
   execvp(argv[3], argv + 3);
   perror(argv[3]);
   return 2;
