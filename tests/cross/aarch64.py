@@ -3,7 +3,8 @@
 """Builds the library for aarch64 with the cross compiler and checks each restartable sequence in the object.
 
 Checked for every descriptor in __rseq_cs: the 4 bytes before the abort label are the signature, the protected range lies in the text,
-and its last instruction is a store (the commit). Where qemu-aarch64 is installed a small program runs on the rungs without rseq.
+and its last instruction is a store (the commit). Where qemu-aarch64 is installed a small program runs on the rungs without rseq, with
+pages of 4, 16 and 64 KiB.
 """
 
 from __future__ import annotations
@@ -48,10 +49,11 @@ static void *body(void *x) {
   for (int i = 0; i < 100; i++) free(p[i]);
   return 0;
 }
-int main(void) {
+int main(int argc, char **argv) {
   pthread_t t[4];
   for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, body, (void *)(i + 1));
   for (int i = 0; i < 4; i++) pthread_join(t[i], 0);
+  if (argc > 1 && sysconf(_SC_PAGESIZE) != atol(argv[1])) return 3;
   pid_t child = vfork();
   if (child == 0) { free(malloc(100)); _exit(7); }
   int status;
@@ -123,8 +125,10 @@ def run_emulated(library: pathlib.Path, out: pathlib.Path) -> None:
     (out / "program.c").write_text(PROGRAM)
     run(PREFIX + "gcc", "-O1", "-fno-builtin", out / "program.c", "-o", out / "program", "-pthread", library)
     for rung in ("getcpu", "thread"):
-        run("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={out}", "-E", f"TERRACE_RUNG={rung}", out / "program")
-        print(f"rung {rung}: runs under emulation")
+        for page in ("4096", "16384", "65536"):
+            run("qemu-aarch64", "-p", page, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={out}", "-E", f"TERRACE_RUNG={rung}",
+                out / "program", page)
+            print(f"rung {rung}, pages of {page} bytes: runs under emulation")
 
 
 def main() -> int:

@@ -9,6 +9,8 @@ import resource
 import shutil
 import tempfile
 
+import crowds
+import observers
 from harness import Failure, Skip
 from overcommit import overcommit
 
@@ -30,6 +32,8 @@ ON_EVERY_RUNG = {
     "signals": ["signal_storm"],
     "workout": ["workout"],
     "threads_not_registered_with_rseq": ["rseq_unregistered"],
+    "thread_storm": ["thread_storm"],
+    "handlers_that_allocate": ["handler_allocates"],
 }
 
 AFTER_RETURN = ["thread-local object", "atexit within atexit", "atexit", "static object", "static object of priority 101",
@@ -378,4 +382,4 @@ def on_every_rung(command):
     return case
 
 
-ALL = {name: on_every_rung(command) for name, command in ON_EVERY_RUNG.items()} | {f.__name__: f for f in FUNCTIONS}
+ALL = {name: on_every_rung(command) for name, command in ON_EVERY_RUNG.items()} | {f.__name__: f for f in [*FUNCTIONS, *crowds.ALL, *observers.ALL]}
