@@ -46,7 +46,7 @@ bool Heap::open() noexcept {
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
-  large_.open(spans_, options_.placement);
+  large_.open(spans_, options_.placement, os::most_mappings());
   return open_core();
 }
 
@@ -136,25 +136,19 @@ void* Heap::allocate(std::size_t size) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
   if (size <= SizeRule::largest) return allocate_small(class_for(size));
-  bool zero = false;
-  return allocate_large(size, SizeRule::quantum, zero);
+  return allocate_large(size, SizeRule::quantum);
 }
 
-void* Heap::allocate_large(std::size_t size, std::size_t align, bool& zero) noexcept {
-  void* const p = large_.allocate(size, align, zero);
+void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
+  void* const p = large_.allocate(size, align, zeroed);
   if (p != nullptr || !make_room(size)) return p;
-  return large_.allocate(size, align, zero);
+  return large_.allocate(size, align, zeroed);
 }
 
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
-  bool zero = false;
-  void* p = nullptr;
-  if (size <= worth_knowing_zero) {
-    p = heap::allocate(size);
-  } else if (ready()) {
-    p = allocate_large(size, SizeRule::quantum, zero);
-  }
-  if (p != nullptr && !zero) std::memset(p, 0, size);
+  if (size > worth_knowing_zero) return ready() ? allocate_large(size, SizeRule::quantum, true) : nullptr;
+  void* const p = heap::allocate(size);
+  if (p != nullptr) std::memset(p, 0, size);
   return p;
 }
 
@@ -165,9 +159,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
     if (void* const block = allocate_from(home_class(c, 0))) return block;
     return ready() ? allocate_small(c) : nullptr;
   }
-  if (!ready()) return nullptr;
-  bool zero = false;
-  return allocate_large(size, align, zero);
+  return ready() ? allocate_large(size, align) : nullptr;
 }
 
 void Heap::free(void* p) noexcept {
@@ -230,8 +222,14 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     report_invalid_pointer("realloc", p);
   }
   const std::size_t room = size <= SizeRule::largest ? room_to_grow(size, have) : size;
-  void* const fresh = room <= SizeRule::largest ? heap::allocate(room) : allocate(room);
-  if (fresh == nullptr) return nullptr;
+  const int error = errno;
+  void* fresh = room <= SizeRule::largest ? heap::allocate(room) : allocate(room);
+  if (fresh == nullptr) {
+    if (room != size) fresh = allocate(size);
+    if (fresh == nullptr && size > have) return nullptr;
+    errno = error;  // what failed was more than what was asked for
+    if (fresh == nullptr) return p;
+  }
   std::memcpy(fresh, p, min_of(have, size));
   heap::free(p);
   return fresh;

@@ -87,7 +87,7 @@ class Heap {
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
-  void* allocate_large(std::size_t size, std::size_t align, bool& zero) noexcept;
+  void* allocate_large(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
   void free_past_core(void* p) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
   void store_chain(ChainWord blocks) noexcept;

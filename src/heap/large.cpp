@@ -3,6 +3,8 @@
 
 #include "os/memory.h"
 
+#include <cstring>
+
 namespace terrace::heap {
 namespace {
 
@@ -15,13 +17,28 @@ constexpr std::size_t lines_step = 37;  // odd: visits all 64 sets
 constexpr std::size_t worth_moving_pages =
     1 * mib;  // below, copying costs less than changing page tables and faulting the old ones in again
 
+// Record::block_count of a large span.
+//
+// Moved pages never become one mapping with their new neighbours: the kernel remembers where they were first touched. So a span
+// that is apart is mapped anew when it is given back, and merges with its neighbours then. Its last granule stays in the
+// window's own mapping: fresh memory between two spans apart would get an anon_vma of its own, and never merge either.
+enum Moved : std::uint16_t {
+  in_place,  // the block lies in the window's own mapping
+  apart,     // it lies in a mapping of its own, and the last granule is a seam
+  both,      // it was lengthened since: it lies in a mapping of its own, and goes on in the window's
+};
+constexpr std::uint32_t seam = 1;  // granules
+
+// The granules of a block that are one mapping, unless somebody else has split it.
+std::uint32_t movable_granules(const Record& r) noexcept { return r.granules - (r.block_count == apart ? seam : 0); }
+
 }  // namespace
 
 std::uint32_t Large::granules_for(std::size_t bytes) noexcept {
   return static_cast<std::uint32_t>((bytes + granule_size - 1) >> span::granule_shift);
 }
 
-void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept {
+void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept {
   if (size > largest_request || align > largest_request - size) return nullptr;
   size = max_of<std::size_t>(size, 1);  // aligned beyond all classes, a block of nothing takes a granule
   std::size_t offset = 0;
@@ -38,14 +55,23 @@ void* Large::allocate(std::size_t size, std::size_t align, bool& zero) noexcept 
   const span::GranuleIndex block_granule = window.index_of(start + offset);
   Record& r = window.record(found.first);
   r.home_class = 0;
+  r.block_count = in_place;
   r.start = static_cast<std::uint32_t>(offset % granule_size);
   r.scan = block_granule - found.first;
   r.when = size;
   if (slack != 0) spans_->set_first(block_granule, found.first);
-  zero = found.zero;
   counters_.allocated.add();
   counters_.live_bytes.add(size);
+  if (zeroed) make_zero(found, start + offset, size);
   return start + offset;
+}
+
+// A program may have written to a clean span after it was freed. To purge it once more costs little where it has no pages.
+void Large::make_zero(const span::Spans::Span& found, void* p, std::size_t size) noexcept {
+  if (found.untouched) return;
+  const Record& r = spans_->window().record(found.first);
+  if (found.clean && os::purge(start_of(r), length_of(r))) return;
+  std::memset(p, 0, size);
 }
 
 bool Large::is_block(const void* p) const noexcept {
@@ -62,10 +88,26 @@ std::size_t Large::usable_size(const void* p) const noexcept {
 }
 
 void Large::free(void* p, std::uint64_t now) noexcept {
-  const Record& r = record_of(p);
+  Record& r = record_of(p);
   counters_.freed.add();
   counters_.live_bytes.sub(r.when);
-  spans_->give(r.first, now);
+  release(r, now);
+}
+
+void Large::release(Record& r, std::uint64_t now) noexcept {
+  if (r.block_count == in_place) return spans_->give(r.first, now);
+  counters_.apart.sub(1);
+  replace(r.first);
+}
+
+// Gives a taken span back that is not one mapping with its neighbours, or that has holes.
+void Large::replace(span::GranuleIndex first) noexcept {
+  const Record& r = spans_->window().record(first);
+  if (os::map_anew(start_of(r), length_of(r))) {
+    spans_->give_fresh(first);
+  } else {
+    spans_->lose(first);
+  }
 }
 
 bool Large::resize(void* p, std::size_t size) noexcept {
@@ -75,37 +117,88 @@ bool Large::resize(void* p, std::size_t size) noexcept {
   if (want > r.granules) {
     if (!spans_->extend(r.first, want)) return false;
     counters_.grown_in_place.add();
-  } else if (want < r.granules) {
-    spans_->shorten(r.first, want);
+  }
+  if (r.block_count == in_place) {
+    if (want < r.granules) spans_->shorten(r.first, want);
+  } else if (want == r.granules) {
+    r.block_count = both;
+  } else if (want + seam < r.granules) {
+    shorten_apart(r, want);
   }
   counters_.live_bytes.add(size - r.when);  // modulo 2^64: also when it shrinks
   r.when = size;
   return true;
 }
 
+// The last granule stays in the window's mapping here, too, so that what is mapped anew before it becomes one with it.
+void Large::shorten_apart(Record& r, std::uint32_t granules) noexcept {
+  std::byte* const rest = start_of(r) + granules * granule_size;
+  std::byte* const last = start_of(r) + length_of(r) - seam * granule_size;
+  if (!os::map_anew(rest, static_cast<std::size_t>(last - rest))) {
+    r.block_count = both;  // without a seam it is not to be moved page by page
+    return spans_->lose(spans_->split(r.first, granules));
+  }
+  const span::GranuleIndex first = spans_->split(r.first, granules + seam);
+  if (os::purge(last, seam * granule_size)) {
+    spans_->give_fresh(first);
+  } else {
+    spans_->give(first);
+  }
+}
+
+// Whether the pages of a block are to be moved to a span of `granules`: counts the block as apart then. mremap wants a source
+// of one mapping and a longer target, see os/memory.h.
+bool Large::start_move(const Record& from, std::uint32_t granules) noexcept {
+  if (!spans_->window().movable() || from.block_count == both || granules <= movable_granules(from)) return false;
+  if (counters_.apart.add() < most_apart_) return true;
+  counters_.apart.sub(1);
+  return false;
+}
+
+bool Large::finish_move(const Record& from, Record& to) noexcept {
+  const std::size_t bytes = std::size_t{movable_granules(from)} * granule_size;
+  if (!os::move_pages(start_of(from), bytes, start_of(to), length_of(to) - seam * granule_size)) {
+    counters_.apart.sub(1);
+    return false;
+  }
+  to.block_count = apart;
+  counters_.moved.add();
+  return true;
+}
+
+// Whatever the kernel refuses, and in whatever state it leaves the target: the block is as it was unless all of it was moved.
 void* Large::move(void* p, std::size_t size) noexcept {
-  const Record& old = record_of(p);
-  const std::size_t bytes = round_up(old.start + old.when, os::page_size());
-  if (bytes < worth_moving_pages || old.scan != 0 || size > largest_request) return nullptr;
-  const std::uint32_t offset = old.start;
-  const std::size_t old_size = old.when;
-  const span::Spans::Span found = spans_->take(granules_for(offset + size), State::large);
-  if (found.first == span::no_granule) return nullptr;
-  std::byte* const to = spans_->window().address(found.first);
-  std::byte* const from = static_cast<std::byte*>(p) - offset;
-  Record& r = spans_->window().record(found.first);
-  r.start = offset;
-  r.scan = 0;
-  r.home_class = 0;
-  r.when = size;
-  if (!os::move_pages(from, to, bytes)) {
-    spans_->give(found.first);
+  Record& old = record_of(p);
+  if (old.start + old.when < worth_moving_pages || old.scan != 0 || size > largest_request) return nullptr;
+  const std::uint32_t granules = granules_for(old.start + size);
+  const bool by_pages = start_move(old, granules);
+  const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), State::large);
+  if (found.first == span::no_granule) {
+    if (by_pages) counters_.apart.sub(1);
     return nullptr;
   }
-  counters_.live_bytes.add(size - old_size);
-  counters_.moved.add();
-  spans_->give(old.first);
-  return to + offset;
+  Record& r = spans_->window().record(found.first);
+  r.start = old.start;
+  r.scan = 0;
+  r.home_class = 0;
+  r.block_count = in_place;
+  r.when = size;
+  std::byte* const fresh = start_of(r) + r.start;
+  const bool moved = by_pages && finish_move(old, r);
+  if (!moved) {
+    if (by_pages && !os::map_anew(start_of(r), length_of(r))) {
+      spans_->lose(r.first);
+      return nullptr;
+    }
+    std::memcpy(fresh, p, min_of<std::size_t>(old.when, size));
+  }
+  counters_.live_bytes.add(size - old.when);
+  if (moved && old.block_count == in_place) {
+    replace(old.first);
+  } else {
+    release(old, os::coarse_milliseconds());
+  }
+  return fresh;
 }
 
 }  // namespace terrace::heap

@@ -10,17 +10,21 @@ namespace terrace::heap {
 
 struct LargeCounters {
   SharedCounter allocated, freed, grown_in_place, moved, live_bytes;
+  SharedCounter apart;  // blocks that lie in a mapping of their own, since their pages were moved there
 };
 
 class Large {
  public:
-  void open(span::Spans& spans, Placement placement) noexcept {
+  /// `most_mappings`: how many the system lets a process have; the blocks whose pages were moved take a share of them.
+  void open(span::Spans& spans, Placement placement, std::size_t most_mappings) noexcept {
     spans_ = &spans;
     rotate_ = placement != Placement::none;
+    most_apart_ = most_mappings / mappings_per_block_apart;
   }
 
-  /// Null when memory is short. `zero` tells whether all of it reads as zero. Requires a power of two for align.
-  void* allocate(std::size_t size, std::size_t align, bool& zero) noexcept;
+  /// Null when memory is short. `zeroed`: all of it reads as zero, whatever was written to it after it was freed. Requires a
+  /// power of two for align.
+  void* allocate(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
   /// Requires is_block(p). `now` in coarse milliseconds.
   void free(void* p, std::uint64_t now) noexcept;
   /// Whether p is the start of a large block.
@@ -28,8 +32,13 @@ class Large {
   std::size_t usable_size(const void* p) const noexcept;
   /// Lengthens or shortens in place. False: nothing was changed.
   bool resize(void* p, std::size_t size) noexcept;
-  /// A block of `size` with the contents of p moved page by page; null when that does not work. p is gone on success.
+  /// A block of `size` with the contents of p, whose pages were moved, or copied where that does not work. p is gone on
+  /// success. Null when memory is short, or when p is too small for this to be worth it; p is as it was.
   void* move(void* p, std::size_t size) noexcept;
+
+  /// A block apart splits the mapping in which it lies: it takes two mappings more. Of 64 that a process may have, one such
+  /// block: a 32nd of them. When there are more, pages are copied.
+  static constexpr std::size_t mappings_per_block_apart = 64;
 
   const LargeCounters& counters() const noexcept { return counters_; }
 
@@ -41,9 +50,18 @@ class Large {
     return own.state == span::State::interior ? window.record(own.first) : own;
   }
   static std::uint32_t granules_for(std::size_t bytes) noexcept;
+  std::byte* start_of(const span::Record& r) const noexcept { return spans_->window().address(r.first); }
+  std::size_t length_of(const span::Record& r) const noexcept { return std::size_t{r.granules} << span::granule_shift; }
+  void make_zero(const span::Spans::Span& found, void* p, std::size_t size) noexcept;
+  bool start_move(const span::Record& from, std::uint32_t granules) noexcept;
+  bool finish_move(const span::Record& from, span::Record& to) noexcept;
+  void shorten_apart(span::Record& r, std::uint32_t granules) noexcept;
+  void release(span::Record& r, std::uint64_t now) noexcept;
+  void replace(span::GranuleIndex first) noexcept;
 
   span::Spans* spans_ = nullptr;
   bool rotate_ = true;
+  std::size_t most_apart_ = 0;
   LargeCounters counters_;
 };
 

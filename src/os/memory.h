@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace terrace::os {
 
@@ -11,10 +12,21 @@ std::size_t page_size() noexcept;
 
 /// Address space without memory (no access, not accounted). `hint` may be null. Null when there is none.
 void* reserve(std::size_t bytes, void* hint) noexcept;
-/// As reserve(), but exactly there; null when something else is mapped in the range.
-void* reserve_at(void* address, std::size_t bytes) noexcept;
-/// Readable and writable memory exactly there; null when something else is mapped in the range, or over a limit.
-void* map_at(void* address, std::size_t bytes) noexcept;
+
+enum class Mapped : std::uint8_t {
+  yes,
+  occupied,  // something else is mapped in the range
+  refused,   // over a limit (of memory, addresses, mappings), or there are no such addresses
+};
+/// What mapping exactly there would come to; nothing is mapped.
+Mapped look_at(void* address, std::size_t bytes) noexcept;
+/// Readable and writable zeroed memory exactly there.
+Mapped map_at(void* address, std::size_t bytes) noexcept;
+/// As map_at() for a range that continues the caller's mapping, which ends at `address`: also where the process has as many
+/// mappings as it may have, since the mapping before is lengthened then.
+Mapped map_behind(void* address, std::size_t bytes) noexcept;
+/// Zeroes exactly there, which can be read and not be written: they take no memory and are not accounted as such.
+Mapped map_zeroes(void* address, std::size_t bytes) noexcept;
 /// Makes a reserved range readable and writable. False: over a limit; the range stays as it was.
 bool commit(void* address, std::size_t bytes) noexcept;
 /// Gives the memory back; the range stays committed and reads as zero. False where that does not work (some emulators and
@@ -22,9 +34,16 @@ bool commit(void* address, std::size_t bytes) noexcept;
 bool purge(void* address, std::size_t bytes) noexcept;
 /// Gives the address space back.
 void release(void* address, std::size_t bytes) noexcept;
-/// Moves the pages of [from, from + bytes) to `to`, which is committed; `from` stays committed and reads as zero.
-/// False: nothing was done.
-bool move_pages(void* from, void* to, std::size_t bytes) noexcept;
+/// Moves the pages of [from, from + bytes) to [to, to + room), which the caller owns; what is behind them there reads as zero.
+/// Requires bytes < room. The ranges do not overlap.
+/// True: all pages were moved; [from, from + bytes) has to be mapped anew before it is used again.
+/// False: no page was moved and `from` is as it was; nothing is known of the target, which has to be mapped anew.
+bool move_pages(void* from, std::size_t bytes, void* to, std::size_t room) noexcept;
+/// Puts fresh zeroed memory over a range that the caller owns, mapped or not. Unlike after purge(), the range is one mapping
+/// with its neighbours again. False: nothing is known of the range, which must not be used any more.
+bool map_anew(void* address, std::size_t bytes) noexcept;
+/// How many mappings the system lets a process have (vm.max_map_count), or its default where that can not be read.
+std::size_t most_mappings() noexcept;
 /// Readable and writable anonymous memory, zeroed; null when there is none.
 void* map(std::size_t bytes) noexcept;
 

@@ -17,7 +17,7 @@ class Bins {
   static constexpr unsigned exact = 32;
   static constexpr unsigned steps_per_doubling = 16;
   static constexpr unsigned exact_shift = 5, step_shift = 4;
-  static constexpr unsigned doublings = 20;  // up to max_granules, which is the first of the last
+  static constexpr unsigned doublings = 22;  // up to max_granules, which is the first of the last
   static constexpr unsigned count = exact + doublings * steps_per_doubling;
   static constexpr unsigned none = count;
   /// Spans of the length's own bin that find() looks at.

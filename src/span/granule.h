@@ -11,8 +11,8 @@ namespace terrace::span {
 /// At least the largest page size, so that any granule can be purged on its own.
 inline constexpr std::size_t granule_shift = 16;
 inline constexpr std::size_t granule_size = std::size_t{1} << granule_shift;
-/// One TiB of addresses; only what is used is mapped.
-inline constexpr std::uint32_t max_granules = 1U << 24;
+/// Four TiB of addresses, so that the heap goes on behind a terabyte that somebody else reserved; only what is used is mapped.
+inline constexpr std::uint32_t max_granules = 1U << 26;
 
 using GranuleIndex = std::uint32_t;
 inline constexpr GranuleIndex no_granule = ~GranuleIndex{0};
@@ -33,7 +33,7 @@ enum class State : std::uint8_t {
 struct Record {
   State state;
   std::uint8_t home_class;    // slab: see heap/size_class.h
-  std::uint16_t block_count;  // slab: how many blocks fit
+  std::uint16_t block_count;  // slab: how many blocks fit.  large: see Moved in heap/large.cpp
   std::uint32_t granules;     // length of the span
   GranuleIndex first;
   GranuleIndex next, previous;  // in a free list, in the list of partial slabs

@@ -92,7 +92,9 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
     for (std::uint32_t g = 1; g < granules; ++g) record(first + g).first = first;
   }
   taken_bytes_.add(bytes_of(granules));
-  return {.first = first, .zero = was == State::clean};
+  const bool untouched = first >= untouched_;
+  untouched_ = max_of(untouched_, first + granules);
+  return {.first = first, .clean = was == State::clean, .untouched = untouched};
 }
 
 GranuleIndex Spans::find(std::uint32_t granules, bool worth_keeping) noexcept {
@@ -146,6 +148,22 @@ void Spans::give(GranuleIndex first, std::uint64_t now) noexcept {
   settle();
 }
 
+void Spans::give_fresh(GranuleIndex first) noexcept {
+  const os::LockGuard guard(mutex_);
+  const std::uint32_t granules = record(first).granules;
+  taken_bytes_.add(std::uint64_t{0} - bytes_of(granules));
+  counters_.given.add();
+  insert_free(first, State::clean, granules, 0);
+}
+
+void Spans::lose(GranuleIndex first) noexcept {
+  const os::LockGuard guard(mutex_);
+  const std::uint32_t granules = record(first).granules;
+  taken_bytes_.add(std::uint64_t{0} - bytes_of(granules));
+  counters_.given.add();
+  window_.lose(first, granules);
+}
+
 bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint32_t have = record(first).granules;
@@ -158,17 +176,17 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   return true;
 }
 
-void Spans::shorten(GranuleIndex first, std::uint32_t granules) noexcept {
-  const std::uint64_t now = os::coarse_milliseconds();
-  {
-    const os::LockGuard guard(mutex_);
-    const std::uint32_t less = record(first).granules - granules;
-    set_ends(first, granules);
-    taken_bytes_.add(std::uint64_t{0} - bytes_of(less));
-    last_given_ = less;
-    insert_free(first + granules, State::dirty, less, now);
-  }
-  settle();
+void Spans::shorten(GranuleIndex first, std::uint32_t granules) noexcept { give(split(first, granules)); }
+
+GranuleIndex Spans::split(GranuleIndex first, std::uint32_t granules) noexcept {
+  const os::LockGuard guard(mutex_);
+  const GranuleIndex rest = first + granules;
+  const std::uint32_t more = record(first).granules - granules;
+  set_ends(first, granules);
+  set_ends(rest, more);
+  record(rest).state = State::interior;  // no block starts here
+  counters_.taken.add();
+  return rest;
 }
 
 void Spans::set_first(GranuleIndex i, GranuleIndex first) noexcept {

@@ -2,8 +2,8 @@
 // Spans: runs of granules, taken and given back, split and merged, purged when they were free for long enough.
 //
 // Free spans are dirty (they hold pages) or clean. Dirty ones are preferred: their pages need no fault. Only neighbours of the
-// same state merge, so a clean span stays known to be zero. A dirty span is purged after `decay` milliseconds or when dirty
-// memory exceeds its bound, oldest first.
+// same state merge, so a clean span stays known to have no pages. A dirty span is purged after `decay` milliseconds or when
+// dirty memory exceeds its bound, oldest first.
 //
 // The lock is never held across a system call that gives pages back: whoever purges takes the span out of all lists
 // (State::purging), unlocks, calls the kernel, locks, and inserts the span again as clean. Meanwhile nobody finds it, and no
@@ -36,7 +36,8 @@ class Spans {
 
   struct Span {
     GranuleIndex first = no_granule;
-    bool zero = false;  // all of it reads as zero
+    bool clean = false;      // it has no pages, unless a program wrote to memory that it had freed
+    bool untouched = false;  // it was never taken before, so that it reads as zero whatever the program did
   };
   /// A span of exactly `granules`; its record has only `granules`, `first` and a state set by the caller's `state`.
   /// `worth_keeping`: if such pieces are needed soon after memory was purged, it should have been kept. Not so for slabs of
@@ -48,10 +49,16 @@ class Spans {
   void give_unsettled(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// Purges what exceeds the bound.
   void settle() noexcept;
+  /// As give(), of a span that the caller has mapped anew.
+  void give_fresh(GranuleIndex first) noexcept;
+  /// As give(), of a span that can not be used any more, since it could not be mapped anew.
+  void lose(GranuleIndex first) noexcept;
   /// Lengthens a span in place, by what is free behind it. False: nothing was changed.
   bool extend(GranuleIndex first, std::uint32_t granules) noexcept;
   /// Shortens a span in place; as give().
   void shorten(GranuleIndex first, std::uint32_t granules) noexcept;
+  /// Shortens a span in place; what is behind becomes a taken span of its own. Its first granule.
+  GranuleIndex split(GranuleIndex first, std::uint32_t granules) noexcept;
 
   /// Makes granule i of a taken span find its first one.
   void set_first(GranuleIndex i, GranuleIndex first) noexcept;
@@ -107,6 +114,7 @@ class Spans {
 
   os::Mutex mutex_;  // rank: spans; nothing is locked while it is held
   Window window_;
+  GranuleIndex untouched_ = 0;  // from here on nothing was ever taken
   Bins free_[2];
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list

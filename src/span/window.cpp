@@ -9,15 +9,25 @@
 namespace terrace::span {
 namespace {
 
-// Below the program break (0x55..) and the mapping area (0x7f..) of x86-64 and aarch64: nobody is put there unasked.
-[[maybe_unused]] constexpr std::uintptr_t lowest_place = std::uintptr_t{0x10} << 40;
+// Where a window may lie: behind the program's own addresses at the bottom, below the program break of a position-independent
+// program (two thirds of all addresses) and the mapping area (at their top). Nobody is put there unasked.
+struct Places {
+  std::uintptr_t lowest;
+  std::uint32_t count;  // place_step apart
+  std::uintptr_t end;   // of the addresses that a process has
+};
 [[maybe_unused]] constexpr std::uintptr_t place_step = std::uintptr_t{1} << 32;
-[[maybe_unused]] constexpr unsigned places = 1536;  // up to 0x16.., so that the last window ends below 0x18..
+[[maybe_unused]] constexpr Places all_places[] = {
+    {std::uintptr_t{1} << 44, 1536,
+     std::uintptr_t{1} << 47},                                // x86-64, aarch64 with 48 bits: the last window ends below 0x1a..
+    {std::uintptr_t{1} << 40, 128, std::uintptr_t{1} << 42},  // aarch64 with 42 bits
+    {std::uintptr_t{1} << 36, 16, std::uintptr_t{1} << 39},   // and with 39 bits
+};
 [[maybe_unused]] constexpr int place_attempts = 4;
 
+constexpr std::uint32_t largest_reservation = 1U << 22;  // granules: 256 GiB
 constexpr std::uint32_t smallest_reservation = 256;      // granules: 16 MiB
 constexpr std::uint32_t min_step = 64, max_step = 1024;  // granules: 4 MiB, 64 MiB
-constexpr std::uint32_t obstacle_skip = 1U << 14;        // granules: 1 GiB
 constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
 [[maybe_unused]] std::uint64_t random_bits() noexcept {
@@ -30,28 +40,20 @@ constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
 }  // namespace
 
-void Window::place_at(std::byte* base) noexcept {
-  base_ = base;
-  map_ = reinterpret_cast<std::uint8_t*>(base - map_size);
-  records_ = reinterpret_cast<Record*>(base - map_size - records_size);
-  map_end_ = reinterpret_cast<std::byte*>(map_);
-  records_end_ = reinterpret_cast<std::byte*>(records_);
-}
-
 bool Window::open() noexcept { return open_anywhere() || open_reserved(); }
 
 bool Window::open_anywhere() noexcept {
 #if !defined(TERRACE_SANITIZED)  // sanitizers tolerate mappings only where the kernel puts them
   std::uint64_t random = random_bits();
-  limit_ = max_granules;
-  for (int i = 0; i < place_attempts; ++i, random = random * 0x5851f42d4c957f2dU + 1) {
-    const std::uintptr_t place = lowest_place + (random >> 52) % places * place_step;
-    // A page there and then nothing: only to learn whether the place exists on this machine and is free.
-    void* const probe = os::reserve_at(pointer_to(place), os::page_size());
-    if (probe == nullptr) continue;
-    os::release(probe, os::page_size());
-    place_at(pointer_to(place));
-    return true;
+  for (const Places& places : all_places) {
+    for (int i = 0; i < place_attempts; ++i, random = random * 0x5851f42d4c957f2dU + 1) {
+      const std::uintptr_t place = places.lowest + (random >> 52) % places.count * place_step;
+      // A page there and then nothing: only to learn whether the place exists on this machine and is free.
+      if (os::look_at(pointer_to(place), os::page_size()) != os::Mapped::yes) continue;
+      limit_ = static_cast<std::uint32_t>(min_of<std::uintptr_t>(max_granules, (places.end - place) >> granule_shift));
+      place_at(pointer_to(place), pointer_to(place - map_size - records_size));
+      return true;
+    }
   }
 #endif
   return false;
@@ -59,67 +61,133 @@ bool Window::open_anywhere() noexcept {
 
 bool Window::open_reserved() noexcept {
   reserved_ = true;
-  for (std::uint32_t granules = max_granules; granules >= smallest_reservation; granules /= 2) {
-    // The two arrays keep their distance from base, so that offsets are constants; their used ends are at their starts.
-    const std::size_t bytes = records_size + map_size + (std::size_t{granules} << granule_shift);
-    auto* const start = static_cast<std::byte*>(os::reserve(bytes, nullptr));
-    if (start == nullptr) continue;
-    const std::uintptr_t base = round_up(address_of(start) + records_size + map_size, granule_size);
-    limit_ = granules - 1;  // the rounding took up to one
-    place_at(pointer_to(base));
-    return true;
+  for (std::uint32_t granules = largest_reservation; granules >= smallest_reservation; granules /= 2) {
+    if (reserve(granules)) return true;
   }
   return false;
 }
 
-bool Window::map_range(std::byte* from, std::byte* to) noexcept {
-  const auto bytes = static_cast<std::size_t>(to - from);
-  return reserved_ ? os::commit(from, bytes) : os::map_at(from, bytes) != nullptr;
-}
-
-bool Window::extend_metadata(std::uint32_t frontier) noexcept {
+// The byte map keeps its distance from base, which the fast path knows. The records need not, and lie behind the map where they
+// fit below base. What is between is given back. Half as much as the blocks get stays free: stacks need addresses as well.
+bool Window::reserve(std::uint32_t granules) noexcept {
   const std::size_t page = os::page_size();
-  std::byte* const map_needed = pointer_to(round_up(address_of(map_ + frontier), page));
-  std::byte* const records_needed = pointer_to(round_up(address_of(records_ + frontier), page));
-  if (map_needed > map_end_) {
-    if (!map_range(map_end_, map_needed)) return false;
-    map_end_ = map_needed;
-  }
-  if (records_needed > records_end_) {
-    if (!map_range(records_end_, records_needed)) return false;
-    records_end_ = records_needed;
-  }
+  const std::size_t map = round_up(std::size_t{granules}, page);
+  const std::size_t records = round_up(granules * sizeof(Record), page);
+  const bool below_base = map + records <= map_size;
+  const std::size_t metadata = below_base ? map_size : map_size + records;
+  const std::size_t blocks = std::size_t{granules} << granule_shift;
+  const std::size_t bytes = blocks + granule_size + max_of(metadata, map + records + blocks / 2);
+  auto* const start = static_cast<std::byte*>(os::reserve(bytes, nullptr));
+  if (start == nullptr) return false;
+  std::byte* const base = pointer_to(round_up(address_of(start) + metadata, granule_size));
+  const auto release = [](std::byte* from, std::byte* to) {
+    if (from < to) os::release(from, static_cast<std::size_t>(to - from));
+  };
+  release(start, base - metadata);
+  release(base - map_size + map + (below_base ? records : 0), base);
+  release(base + blocks, start + bytes);
+  limit_ = granules;
+  place_at(base, below_base ? base - map_size + map : base - metadata);
   return true;
 }
 
-GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcept {
-  std::uint32_t step = frontier_ / 8;
-  step = min_of(max_of(step, min_step), max_step);
-  std::uint32_t wanted = max_of(granules, step);
-  while (frontier_ < limit_ && granules <= limit_ - frontier_) {
-    wanted = min_of(wanted, limit_ - frontier_);
-    if (extend_metadata(frontier_ + wanted) && map_range(address(frontier_), address(frontier_ + wanted))) {
-      const GranuleIndex first = frontier_;
-      frontier_ += wanted;
-      mapped = wanted;
-      committed_.add(std::uint64_t{wanted} << granule_shift);
-      extent_.store(std::size_t{frontier_} << granule_shift, std::memory_order_release);  // [W1]
-      return first;
-    }
-    if (wanted > granules) {
-      wanted = granules;  // perhaps a limit is near: only what is needed
-    } else {
-      // Either a limit, or somebody mapped memory in the window. Only in the second case is there room further on.
-      void* const probe = os::reserve_at(address(frontier_) + obstacle_skip * granule_size, granule_size);
-      const bool limit_reached = reserved_ || probe == nullptr || !os::commit(probe, granule_size);
-      if (probe != nullptr) os::release(probe, granule_size);
-      void* const here = reserved_ ? nullptr : os::reserve_at(address(frontier_), granule_size);
-      if (here != nullptr) os::release(here, granule_size);
-      if (limit_reached || here != nullptr || frontier_ + obstacle_skip >= limit_) return no_granule;
-      frontier_ += obstacle_skip;  // their records stay zero: State::unmapped
-    }
+void Window::place_at(std::byte* base, std::byte* records) noexcept {
+  base_ = base;
+  map_ = reinterpret_cast<std::uint8_t*>(base - map_size);
+  records_ = reinterpret_cast<Record*>(records);
+  map_end_ = reinterpret_cast<std::byte*>(map_);
+  records_end_ = reinterpret_cast<std::byte*>(records_);
+}
+
+// `adjacent`: what ends at `from` is ours and was mapped in the same way.
+os::Mapped Window::map_range(std::byte* from, std::byte* to, bool adjacent) noexcept {
+  const auto bytes = static_cast<std::size_t>(to - from);
+  if (reserved_) return os::commit(from, bytes) ? os::Mapped::yes : os::Mapped::refused;
+  return adjacent ? os::map_behind(from, bytes) : os::map_at(from, bytes);
+}
+
+// Lengthens an array that is mapped up to `end`; [used, needed) will be written. What is before belongs to an obstacle: it can
+// be read, so that any address in the window may be looked up, and takes no memory, whatever the rule of overcommitment.
+bool Window::extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept {
+  const std::size_t page = os::page_size();
+  needed = pointer_to(round_up(address_of(needed), page));
+  if (needed <= end) return true;
+  used = max_of(end, static_cast<std::byte*>(pointer_to(address_of(used) / page * page)));
+  const auto skipped = static_cast<std::size_t>(used - end);
+  if (skipped != 0 && os::map_zeroes(end, skipped) != os::Mapped::yes) return false;
+  if (map_range(used, needed, adjacent && skipped == 0) != os::Mapped::yes) {
+    if (skipped != 0) os::release(end, skipped);
+    return false;
   }
-  return no_granule;
+  end = needed;
+  return true;
+}
+
+bool Window::extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept {
+  const GranuleIndex end = first + granules;
+  const auto bytes = [](auto* p) { return reinterpret_cast<std::byte*>(p); };
+  return extend_array(map_end_, bytes(map_ + first), bytes(map_ + end), map_end_ != bytes(map_)) &&
+         extend_array(records_end_, bytes(records_ + first), bytes(records_ + end), records_end_ != bytes(records_));
+}
+
+// The blocks first: who asks for terabytes is refused before metadata is mapped for them.
+os::Mapped Window::map_granules(GranuleIndex first, std::uint32_t granules) noexcept {
+  const bool adjacent = first == frontier_ && first != 0 && record(first - 1).state != State::unmapped;
+  const os::Mapped result = map_range(address(first), address(first + granules), adjacent);
+  if (result != os::Mapped::yes || extend_metadata(first, granules)) return result;
+  if (!reserved_) os::release(address(first), std::size_t{granules} << granule_shift);
+  return os::Mapped::refused;
+}
+
+// At the frontier is not room for `granules`. Steps of doubled length find where there is, then halving finds the first such
+// place: the obstacle's end, if it is one. Twice the logarithm of its length in system calls; no memory is mapped.
+GranuleIndex Window::behind_obstacle(std::uint32_t granules) const noexcept {
+  const auto look = [this, granules](GranuleIndex i) {
+    return os::look_at(address(i), std::size_t{granules} << granule_shift);
+  };
+  const GranuleIndex last = limit_ - granules;
+  GranuleIndex occupied = frontier_, vacant = no_granule;
+  for (std::uint32_t reach = 1; vacant == no_granule; reach *= 2) {
+    if (occupied == last) return no_granule;
+    const GranuleIndex next = reach < last - frontier_ ? frontier_ + reach : last;
+    const os::Mapped result = look(next);
+    if (result == os::Mapped::refused) return no_granule;
+    (result == os::Mapped::yes ? vacant : occupied) = next;
+  }
+  while (vacant - occupied > 1) {
+    const GranuleIndex middle = occupied + (vacant - occupied) / 2;
+    (look(middle) == os::Mapped::yes ? vacant : occupied) = middle;
+  }
+  return vacant;
+}
+
+GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcept {
+  if (frontier_ >= limit_ || granules > limit_ - frontier_) return no_granule;
+  const std::uint32_t step = min_of(max_of(frontier_ / 8, min_step), max_step);
+  const std::uint32_t wanted = min_of(max_of(granules, step), limit_ - frontier_);
+  GranuleIndex first = frontier_;
+  mapped = wanted;
+  os::Mapped result = map_granules(first, mapped);
+  if (result != os::Mapped::yes && wanted > granules) {  // perhaps a limit or an obstacle is near: only what is needed
+    mapped = granules;
+    result = map_granules(first, mapped);
+  }
+  if (result == os::Mapped::occupied) {
+    first = behind_obstacle(granules);
+    if (first == no_granule) return no_granule;
+    mapped = granules;
+    result = map_granules(first, mapped);
+  }
+  if (result != os::Mapped::yes) return no_granule;
+  frontier_ = first + mapped;
+  committed_.add(std::uint64_t{mapped} << granule_shift);
+  extent_.store(std::size_t{frontier_} << granule_shift, std::memory_order_release);  // [W1]
+  return first;
+}
+
+void Window::lose(GranuleIndex first, std::uint32_t granules) noexcept {
+  for (std::uint32_t g = 0; g < granules; ++g) record(first + g).state = State::unmapped;
+  committed_.add(std::uint64_t{0} - (std::uint64_t{granules} << granule_shift));
 }
 
 }  // namespace terrace::span

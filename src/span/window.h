@@ -3,12 +3,19 @@
 // granule tells the class. Nothing is reserved in advance: the window is a place, far from where the kernel puts mappings, and
 // grows in steps at its frontier. That is why address-space limits (RLIMIT_AS, overcommit) cost nothing.
 //
-//      base - records - map        base - map          base                      frontier           base + 1 TiB
+//      base - records - map        base - map          base                      frontier           base + 4 TiB
 //      | records, one per granule  | byte per granule  | blocks ................. | not mapped yet ...... |
+//
+// Who else maps memory in the window is an obstacle. The frontier goes behind it, however long it is, as long as the window has
+// addresses there. The records of an obstacle can be read, and stay zero: State::unmapped.
+//
+// Where no such place exists, a range that the kernel chooses is reserved. Then only the metadata of that range is reserved,
+// too.
 #pragma once
 
 #include "base/bits.h"
 #include "base/counter.h"
+#include "os/memory.h"
 #include "span/granule.h"
 
 #include <atomic>
@@ -40,15 +47,25 @@ class Window {
   /// The byte that the fast path of free looks up; 0: no small block lies here.
   std::uint8_t& class_byte(GranuleIndex i) const noexcept { return map_[i]; }
 
+  /// A range in it can not be used any more; what was mapped there is not counted. Caller as of grow().
+  void lose(GranuleIndex first, std::uint32_t granules) noexcept;
+  /// Whether pages may be moved from one span to another. Not among mappings that the kernel places: while pages are on their
+  /// way, it might put somebody else's there.
+  bool movable() const noexcept { return !reserved_; }
+
   std::uint64_t committed() const noexcept { return committed_.read(); }
   static constexpr std::size_t map_size = max_granules;
 
  private:
   bool open_anywhere() noexcept;
+  void place_at(std::byte* base, std::byte* records) noexcept;
   bool open_reserved() noexcept;
-  bool extend_metadata(std::uint32_t frontier) noexcept;
-  bool map_range(std::byte* from, std::byte* to) noexcept;
-  void place_at(std::byte* base) noexcept;
+  bool reserve(std::uint32_t granules) noexcept;
+  bool extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept;
+  bool extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept;
+  os::Mapped map_range(std::byte* from, std::byte* to, bool adjacent) noexcept;
+  os::Mapped map_granules(GranuleIndex first, std::uint32_t granules) noexcept;
+  GranuleIndex behind_obstacle(std::uint32_t granules) const noexcept;
 
   std::byte* base_ = nullptr;
   std::uint8_t* map_ = nullptr;

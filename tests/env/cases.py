@@ -9,6 +9,7 @@ import resource
 import shutil
 import tempfile
 
+import address_space
 import crowds
 import observers
 from harness import Failure, Skip
@@ -370,7 +371,7 @@ FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_g
              rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
-             statistics_at_exit, static_programs, secure_mode]
+             statistics_at_exit, static_programs, secure_mode, *address_space.ALL]
 
 
 def on_every_rung(command):

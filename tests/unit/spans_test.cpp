@@ -39,7 +39,7 @@ class SpansTest : public testing::Test {
 TEST_F(SpansTest, fresh_spans_are_zero_and_writable) {
   const auto s = spans_->take(3, State::large);
   ASSERT_NE(s.first, no_granule);
-  EXPECT_TRUE(s.zero);
+  EXPECT_TRUE(s.clean && s.untouched);
   EXPECT_EQ(memory(s.first)[3 * granule_size - 1], std::byte{0});
   std::memset(memory(s.first), 1, 3 * granule_size);
 }
@@ -49,7 +49,7 @@ TEST_F(SpansTest, a_given_span_is_taken_again_dirty) {
   spans_->give(a.first);
   const auto b = spans_->take(2, State::large);
   EXPECT_EQ(b.first, a.first);
-  EXPECT_FALSE(b.zero);
+  EXPECT_FALSE(b.clean || b.untouched);
 }
 
 TEST_F(SpansTest, neighbours_merge) {
@@ -85,7 +85,8 @@ TEST_F(SpansTest, purged_memory_is_zero_again_and_counted) {
   EXPECT_EQ(spans_->purge_all(), 4 * granule_size);
   EXPECT_EQ(spans_->dirty_bytes(), 0U);
   const auto b = spans_->take(4, State::large);
-  EXPECT_TRUE(b.zero);
+  EXPECT_TRUE(b.clean);
+  EXPECT_FALSE(b.untouched);  // a program may write to it while it is free
   EXPECT_EQ(memory(b.first)[17], std::byte{0});
 }
 
@@ -313,10 +314,10 @@ class Walk {
     const std::uint32_t dirty = longest_dirty();
     const Spans::Span s = spans_.take(n, State::large);
     ASSERT_NE(s.first, no_granule);
-    expect(s.first, n, s.zero ? Model::clean : Model::dirty);
+    expect(s.first, n, s.clean ? Model::clean : Model::dirty);
     // Long enough for a bin above the own one: pages that are there are used before pages that are not.
-    EXPECT_FALSE(s.zero && dirty >= n + n / 16 + 1);
-    for (GranuleIndex i = s.first; s.zero && i < s.first + n; ++i) ASSERT_EQ(at(i), std::byte{0});
+    EXPECT_FALSE(s.clean && dirty >= n + n / 16 + 1);
+    for (GranuleIndex i = s.first; s.clean && i < s.first + n; ++i) ASSERT_EQ(at(i), std::byte{0});
     write(s.first, n);
     set(s.first, n, Model::taken);
     held_.push_back({s.first, n});
@@ -411,7 +412,7 @@ TEST_F(SpansTest, threads_that_take_give_and_purge_never_share_a_granule) {
           const std::uint32_t n = 1 + rng() % 40;
           const Spans::Span s = spans_->take(n, State::large);
           for (GranuleIndex g = s.first; g < s.first + n; ++g) {
-            shared += s.zero && *memory(g) != std::byte{0};
+            shared += s.clean && *memory(g) != std::byte{0};
             *memory(g) = std::byte(t);
           }
           held.emplace_back(s.first, n);

@@ -4,13 +4,12 @@
 #include "base/bits.h"
 #include "os/auxv.h"
 #include "os/syscall.h"
+#include "os/sysfs.h"
 
+#include <cerrno>
 #include <elf.h>
 #include <sys/mman.h>
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -21,10 +20,12 @@ namespace {
 // Without MAP_NORESERVE: what is committed later is accounted, so a request beyond all memory fails instead of being killed.
 constexpr int reserve_flags = MAP_PRIVATE | MAP_ANONYMOUS;
 
-void* mmap_or_null(void* hint, std::size_t bytes, int protection, int flags) noexcept {
-  const long r =
-      arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(hint)), static_cast<long>(bytes), protection, flags, -1, 0);
-  return failed(r) ? nullptr : pointer_to(static_cast<std::uintptr_t>(r));
+long mmap(void* hint, std::size_t bytes, int protection, int flags) noexcept {
+  return arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(hint)), static_cast<long>(bytes), protection, flags, -1, 0);
+}
+
+void* pointer_or_null(long result) noexcept {
+  return failed(result) ? nullptr : pointer_to(static_cast<std::uintptr_t>(result));
 }
 
 bool succeeded(long result) noexcept { return !failed(result); }
@@ -46,24 +47,44 @@ std::size_t page_size() noexcept {
   return s;
 }
 
-void* reserve(std::size_t bytes, void* hint) noexcept { return mmap_or_null(hint, bytes, PROT_NONE, reserve_flags); }
+void* reserve(std::size_t bytes, void* hint) noexcept { return pointer_or_null(mmap(hint, bytes, PROT_NONE, reserve_flags)); }
 
 namespace {
 
-void* map_exactly(void* address, std::size_t bytes, int protection) noexcept {
-  void* const p = mmap_or_null(address, bytes, protection, reserve_flags | MAP_FIXED_NOREPLACE);
-  if (p != nullptr && p != address) {  // a kernel before 4.17 took the address for a hint
-    release(p, bytes);
-    return nullptr;
-  }
-  return p;
+Mapped map_exactly(void* address, std::size_t bytes, int protection) noexcept {
+  const long r = mmap(address, bytes, protection, reserve_flags | MAP_FIXED_NOREPLACE);
+  if (r == -EEXIST) return Mapped::occupied;
+  if (failed(r)) return Mapped::refused;
+  if (pointer_or_null(r) == address) return Mapped::yes;
+  release(pointer_or_null(r), bytes);  // a kernel before 4.17 took the address for a hint
+  return Mapped::occupied;
+}
+
+// Lengthens the mapping that ends at `address`. Needs no mapping more, so it works where mmap has reached the bound on them.
+bool lengthen(void* address, std::size_t bytes) noexcept {
+  const std::size_t page = page_size();
+  void* const last = pointer_to(address_of(address) - page);
+  const long r = arch::raw_syscall(SYS_mremap, static_cast<long>(address_of(last)), static_cast<long>(page),
+                                   static_cast<long>(page + bytes), 0);
+  return pointer_or_null(r) == last;
 }
 
 }  // namespace
 
-void* reserve_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_NONE); }
+Mapped look_at(void* address, std::size_t bytes) noexcept {
+  const Mapped result = map_exactly(address, bytes, PROT_NONE);
+  if (result == Mapped::yes) release(address, bytes);
+  return result;
+}
 
-void* map_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ | PROT_WRITE); }
+Mapped map_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ | PROT_WRITE); }
+
+Mapped map_zeroes(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ); }
+
+Mapped map_behind(void* address, std::size_t bytes) noexcept {
+  const Mapped result = map_at(address, bytes);
+  return result == Mapped::refused && lengthen(address, bytes) ? Mapped::yes : result;
+}
 
 bool commit(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_mprotect, address, bytes, PROT_READ | PROT_WRITE));
@@ -78,14 +99,32 @@ bool purge(void* address, std::size_t bytes) noexcept {
 
 void release(void* address, std::size_t bytes) noexcept { on_range(SYS_munmap, address, bytes, 0); }
 
-bool move_pages(void* from, void* to, std::size_t bytes) noexcept {
-  const auto length = static_cast<long>(bytes);
-  return succeeded(arch::raw_syscall(SYS_mremap, static_cast<long>(address_of(from)), length, length,
-                                     MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, static_cast<long>(address_of(to))));
+// The target is longer than the source, since mremap then takes a source of one mapping only, and moves all of it or nothing.
+// At equal lengths, Linux 6.17 and later move a source of several mappings one after the other, and may stop half-way.
+// Kernels before 6.17 unmap the target first and look at the source then.
+bool move_pages(void* from, std::size_t bytes, void* to, std::size_t room) noexcept {
+  return succeeded(arch::raw_syscall(SYS_mremap, static_cast<long>(address_of(from)), static_cast<long>(bytes),
+                                     static_cast<long>(room), MREMAP_MAYMOVE | MREMAP_FIXED,
+                                     static_cast<long>(address_of(to))));
+}
+
+// Where mmap is refused, it has or has not unmapped the range. If madvise finds all of it mapped, it need not be mapped.
+bool map_anew(void* address, std::size_t bytes) noexcept {
+  return succeeded(mmap(address, bytes, PROT_READ | PROT_WRITE, reserve_flags | MAP_FIXED)) ||
+         succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED));
+}
+
+std::size_t most_mappings() noexcept {
+  constexpr std::size_t usual = 65530;
+  char text[32];
+  if (read_file("/proc/sys/vm/max_map_count", text, sizeof text) <= 0) return usual;
+  std::size_t count = 0;
+  for (const char* p = text; *p >= '0' && *p <= '9'; ++p) count = count * 10 + static_cast<std::size_t>(*p - '0');
+  return count;
 }
 
 void* map(std::size_t bytes) noexcept {
-  return mmap_or_null(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
+  return pointer_or_null(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS));
 }
 
 }  // namespace terrace::os
