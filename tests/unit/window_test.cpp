@@ -3,7 +3,6 @@
 // linker's --wrap), and behave as they would there.
 #include "span/spans.h"
 
-#include <cstring>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <vector>
@@ -84,13 +83,13 @@ class WindowTest : public testing::Test {
     }
     return false;
   }
-  // Takes and fills spans of a MiB, none of which may lie in an obstacle.
+  // Takes and touches spans of a MiB, none of which may lie in an obstacle.
   void fill(unsigned mebibytes) {
     for (unsigned i = 0; i < mebibytes; ++i) {
       const auto s = spans_->take(granules_per_mib, State::large);
       ASSERT_NE(s.first, no_granule) << "after " << i << " MiB";
       ASSERT_FALSE(in_obstacle(window().address(s.first), mib));
-      std::memset(window().address(s.first), 1, mib);
+      for (std::size_t at = 0; at < mib; at += granule_size) window().address(s.first)[at] = std::byte{1};
     }
   }
   const Window& window() const { return spans_->window(); }
