@@ -22,7 +22,7 @@ import sys
 from dataclasses import dataclass
 
 SKIP = 77
-TIMEOUT = 60
+TIMEOUT = int(os.environ.get("TERRACE_TEST_TIMEOUT", "60"))  # seconds; emulated machines need longer
 
 DOUBLE_FREE = r"terrace: free\(\): double free of {pointer}\n"
 INVALID_FREE = r"terrace: free\(\): invalid pointer {pointer}\n"

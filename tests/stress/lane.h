@@ -18,6 +18,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t size_limit = 4 * 1024 * 1024;
   bool signals = false;
+  long signal_interval = 200;  // microseconds
   bool forks = false;
   Disturb disturb;
 };

@@ -2,7 +2,7 @@
 // An oracle for any malloc: threads allocate, check, change, pass on and free stamped blocks; see block.h and lane.h.
 //
 //   stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]
-//          [--limits] [--affinity] [--trim]
+//          [--signal-interval MICROSECONDS] [--limits] [--affinity] [--trim]
 //
 // --limits, --affinity and --trim disturb the whole process, see disturbances.h; while limits change, requests may fail.
 // With --operations it ends when all threads together have done so many, however long that takes.
@@ -26,7 +26,6 @@ using namespace stress;  // NOLINT(google-build-using-namespace): the program
 
 constexpr double longest_silence = 60;  // seconds in which every lane must have done something
 constexpr int poll_milliseconds = 20;
-constexpr long signal_microseconds = 200;
 
 double now() {
   timespec t{};
@@ -37,7 +36,7 @@ double now() {
 [[noreturn]] void usage() {
   std::fprintf(stderr,
                "usage: stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] "
-               "[--fork] [--limits] [--affinity] [--trim]\n");
+               "[--signal-interval MICROSECONDS] [--fork] [--limits] [--affinity] [--trim]\n");
   std::exit(2);
 }
 
@@ -63,6 +62,8 @@ Options parse(int argc, char** argv) {
       o.operations = std::strtoull(argv[++i], nullptr, 0);
     } else if (name == "--threads") {
       o.threads = static_cast<unsigned>(std::atoi(argv[++i]));
+    } else if (name == "--signal-interval") {
+      o.signal_interval = std::atol(argv[++i]);
     } else if (name == "--seed") {
       o.seed = std::strtoull(argv[++i], nullptr, 0);
     } else if (name == "--size-limit") {
@@ -71,7 +72,8 @@ Options parse(int argc, char** argv) {
       usage();
     }
   }
-  if (o.threads == 0 || o.seconds <= 0 || o.size_limit == 0) usage();
+  if (o.threads == 0 || o.seconds <= 0 || o.size_limit == 0 || o.signal_interval <= 0 || o.signal_interval >= 1'000'000)
+    usage();
   return o;
 }
 
@@ -106,7 +108,7 @@ void start_signals() {
   struct sigaction action = {};
   action.sa_handler = on_alarm;
   sigaction(SIGALRM, &action, nullptr);
-  const timeval interval = {.tv_sec = 0, .tv_usec = signal_microseconds};
+  const timeval interval = {.tv_sec = 0, .tv_usec = world.options.signal_interval};
   const itimerval timer = {.it_interval = interval, .it_value = interval};
   setitimer(ITIMER_REAL, &timer, nullptr);
 }

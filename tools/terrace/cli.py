@@ -35,13 +35,20 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "test",
         help="build the checkout and run its tests",
         description="Builds presets and runs their tests. "
-        "The last line is 'N passed, N failed, N skipped'.",
+        "The last line is 'N passed, N failed, N skipped'. With vm: runs the tests on other "
+        "kernels and machines in qemu instead, and writes docs/guide/kernels.md.",
     )
+    parser.add_argument("where", nargs="?", choices=["vm"], help="on emulated machines")
     parser.add_argument(
         "--preset", action="append", metavar="NAME", help="only this preset (may be given again)"
     )
     parser.add_argument("--quick", action="store_true", help="only the preset dev")
-    parser.add_argument("--filter", metavar="REGEX", help="only tests whose name matches")
+    parser.add_argument(
+        "--minutes", type=float, default=60, metavar="N", help="vm: time for the tests of a guest"
+    )
+    parser.add_argument(
+        "--filter", metavar="REGEX", help="only tests (vm: guests) whose name matches"
+    )
 
 
 def _add_record(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -166,6 +173,8 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
     from terrace.testing import PRESETS, QUICK_PRESETS, run_tests
 
     checkout = _need_checkout(checkout, "test")
+    if options.where == "vm":
+        return _test_vm(options, checkout)
     unknown = sorted(set(options.preset or ()) - set(PRESETS))
     if unknown:
         raise TerraceError(
@@ -174,6 +183,18 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
     prepare(checkout, ("test",), ("test",))
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
     return run_tests(checkout, presets, options.filter)
+
+
+def _test_vm(options: argparse.Namespace, checkout: Checkout) -> int:
+    from terrace import vm
+    from terrace.prepare import prepare
+    from terrace.vm_rows import choose
+
+    if options.preset or options.quick:
+        raise TerraceError("test vm: --preset and --quick are for tests on this machine", 2)
+    choose(options.filter)
+    prepare(checkout, ("vm",))
+    return vm.run_guests(checkout, options.filter, 60 * options.minutes)
 
 
 def _bench(options: argparse.Namespace, checkout: Checkout | None) -> int:

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace test vm`: what is planned, what is asked of apt and qemu, how a console is read."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from terrace import vm, vm_archive, vm_images, vm_qemu, vm_results, vm_rows, vm_tests
+from terrace.errors import TerraceError
+from terrace.vm_results import MARK, Outcome
+from terrace.vm_rows import FOUR, ONE, TWO_SOCKETS, Row
+
+ROW = Row("newest", "trixie", "x86_64", FOUR)
+BUILD = Path("/w/build/vm/x86_64")
+
+
+def listed(name, command, **properties):
+    return {
+        "name": name,
+        "command": command,
+        "properties": [{"name": k, "value": v} for k, v in properties.items()],
+    }
+
+
+def console(*reports):
+    return "".join(f"{MARK}{json.dumps(r)}\n" for r in reports)
+
+
+def result(name, what="passed", reason=""):
+    return {"kind": "result", "test": name, "result": what, "reason": reason, "output": ""}
+
+
+MACHINE = {"kind": "machine", "kernel": "7.3", "libc": "glibc 2.41", "isa": "x86_64"}
+
+
+def read(text, planned=2):
+    outcome = Outcome(ROW.name, machine=FOUR.name, planned=planned)
+    vm_results.read_console(outcome, text)
+    return outcome
+
+
+# ---- the matrix
+
+
+def test_rows_have_names_of_their_own():
+    assert len({row.name for row in vm_rows.ROWS}) == len(vm_rows.ROWS)
+
+
+def test_what_must_be_tried_is_in_the_matrix():
+    tried = {(r.kernel, r.libc, r.isa) for r in vm_rows.ROWS}
+    for isa in ("x86_64", "aarch64"):
+        for kernel, libc in (("newest", "trixie"), ("newest", "bookworm"), ("trixie", "trixie")):
+            assert (kernel, libc, isa) in tried
+        assert ("bookworm", "bookworm", isa) in tried
+    assert {r.machine.cpus for r in vm_rows.ROWS} >= {1, 4, 16}
+    assert TWO_SOCKETS in {r.machine for r in vm_rows.ROWS}
+
+
+def test_rows_are_chosen_by_name():
+    assert [r.name for r in vm_rows.choose("aarch64.newest.*16")] == [
+        "aarch64.newest.trixie.16-cpus"
+    ]
+    for wrong in ("nosuch", "("):
+        with pytest.raises(TerraceError) as error:
+            vm_rows.choose(wrong)
+        assert error.value.status == 2
+
+
+# ---- the archive
+
+
+def test_the_mirror_is_the_hosts_but_not_that_of_security_or_others():
+    text = (
+        "https://elsewhere/apt Other bookworm main\n"
+        "http://mirror/debian-security/ Debian bookworm-security main\n"
+        "http://mirror/debian/ Debian bookworm contrib\n"
+        "http://mirror/debian/ Debian bookworm main\n"
+    )
+    assert vm_archive.mirror_among(text) == "http://mirror/debian"
+    assert vm_archive.mirror_among("") is None
+
+
+def test_backports_stand_on_their_suite():
+    lines = vm_archive.sources("trixie-backports", "http://m/debian").splitlines()
+    assert [line.split()[-2] for line in lines] == ["trixie-backports", "trixie"]
+    assert len(vm_archive.sources("sid", "http://m/debian").splitlines()) == 1
+
+
+def test_a_simulation_of_apt_is_read():
+    text = "Inst linux-binary-7.3 (7.3-1 Debian:sid [amd64])\nConf linux-binary-7.3 (7.3-1 x)\n"
+    assert vm_archive.installed_by(text) == {"linux-binary-7.3": "7.3-1"}
+
+
+def test_a_candidate_is_older_than_its_release():
+    versions = {"sid": "7.2.13-1", "experimental": "7.3~rc7-1~exp1", "backports": "7.3-1~bpo1"}
+    assert vm_archive.newest(versions) == "backports"
+    assert vm_archive.newest({**versions, "sid": "7.10-1"}) == "sid"
+
+
+def test_what_fails_is_one_line_for_people():
+    with pytest.raises(TerraceError, match="no-such-command"):
+        vm_archive.run_tool(["no-such-command"])
+    with pytest.raises(TerraceError, match="oh"):
+        vm_archive.run_tool(["sh", "-c", "echo oh; exit 3"])
+
+
+# ---- images
+
+
+def test_the_kernel_is_found_in_old_and_new_packages(tmp_path):
+    new = tmp_path / "usr/lib/modules/7.3-amd64"
+    new.mkdir(parents=True)
+    (new / "vmlinuz").touch()
+    assert vm_images.find_image(tmp_path, "sid") == (new / "vmlinuz", "7.3-amd64")
+    (tmp_path / "boot").mkdir()
+    (tmp_path / "boot/vmlinuz-6.1").touch()
+    assert vm_images.find_image(tmp_path, "sid")[1] == "6.1"
+    with pytest.raises(TerraceError, match="no kernel"):
+        vm_images.find_image(tmp_path / "usr", "sid")
+
+
+def test_the_version_of_libc_is_that_of_its_package():
+    assert vm_images.libc_version([Path("a_1.deb"), Path("libc6_2.41-12+b1_amd64.deb")]) == "2.41"
+
+
+def test_a_self_extracting_image_is_unpacked():
+    import gzip
+
+    inner = gzip.compress(b"kernel")
+    header = b"MZ\0\0zimg" + (64).to_bytes(4, "little") + len(inner).to_bytes(4, "little")
+    image = header.ljust(24, b"\0") + b"gzip".ljust(40, b"\0") + inner + b"rest"
+    assert vm_images.bootable(image) == b"kernel"
+    assert vm_images.bootable(b"plain image") == b"plain image"
+
+
+def test_archives_are_joined_at_multiples_of_four(tmp_path):
+    for name, text in (("a", b"12345"), ("b", b"67")):
+        (tmp_path / name).write_bytes(text)
+    vm_images.join([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
+    assert (tmp_path / "c").read_bytes() == b"12345\0\0\0" + b"67\0\0"
+
+
+# ---- tests
+
+
+def test_tests_run_in_the_guest_as_ctest_would_run_them():
+    program = f"{BUILD}/tests/stress/stress"
+    listing = {
+        "tests": [
+            listed("models.slow", ["spin"]),
+            listed("env.under_valgrind", ["/usr/bin/python3", "driver.py"]),
+            listed("stress.not_built_NOT_BUILT", []) | {"command": None},
+            listed(
+                "stress.mm_cid.storm",
+                [
+                    "/usr/bin/qemu-aarch64",
+                    "-L",
+                    "/usr/aarch64-linux-gnu",
+                    program,
+                    "--seconds",
+                    "3",
+                ],
+                ENVIRONMENT=["LD_PRELOAD=/w/l.so", "TERRACE_PLACEMENT=random:0.5"],
+                SKIP_RETURN_CODE=77,
+                TIMEOUT=100.0,
+                WORKING_DIRECTORY="/w",
+            ),
+            listed("env.signals", ["/opt/venv/bin/python3.11", "-B", "/w/driver.py"]),
+        ]
+    }
+    del listing["tests"][2]["command"]
+    storm, signals = vm_tests.read_tests(listing, BUILD)
+    assert storm.command[:2] == [program, "--seconds"]
+    assert float(storm.command[2]) > 3
+    assert storm.environment == {
+        "TERRACE_TEST_TIMEOUT": "480",
+        "LD_PRELOAD": "/w/l.so",
+        "TERRACE_PLACEMENT": "random:0.5",
+    }
+    assert (storm.skip_status, storm.timeout) == (77, 100 * vm_tests.SLOWER)
+    assert signals.command == ["/usr/bin/python3", "-B", "/w/driver.py"]
+
+
+def storms():
+    names = [f"stress.{rung}.storm" for rung in ("mm_cid", "cpu_id", "getcpu", "thread")]
+    listing = {"tests": [listed(n, ["x"]) for n in ("unit.Balance.x", *names, "vm.traffic")]}
+    return vm_tests.read_tests(listing, BUILD)
+
+
+def test_cpus_are_unplugged_where_there_are_several():
+    many = vm.make_plan(ROW, storms(), 60)
+    one = vm.make_plan(Row("sid", "sid", "x86_64", ONE), storms(), 60)
+    assert sum(bool(t.get("unplug")) for t in many["tests"]) == 4
+    assert not any(t.get("unplug") for t in one["tests"])
+
+
+def test_what_depends_most_on_the_machine_comes_first():
+    names = [t["name"] for t in vm.make_plan(ROW, storms(), 60)["tests"]]
+    assert names[0] == "vm.traffic"
+    assert names[-1] == "unit.Balance.x"
+    assert names.index("unplug.stress.mm_cid.storm") < names.index("stress.getcpu.storm")
+
+
+def test_the_guest_is_told_what_machine_it_must_find():
+    row = Row("newest", "trixie", "x86_64", TWO_SOCKETS)
+    expected = {"cpus": 8, "nodes": 2, "last_level_caches": 4}
+    assert vm.make_plan(row, [], 60)["expect"] == expected
+    arm = Row("newest", "trixie", "aarch64", FOUR)
+    assert "last_level_caches" not in vm.make_plan(arm, [], 60)["expect"]
+
+
+# ---- qemu
+
+
+def test_two_sockets_have_two_nodes_and_dies_with_a_cache():
+    row = Row("newest", "trixie", "x86_64", TWO_SOCKETS)
+    words = " ".join(vm_qemu.command(row, Path("k"), Path("r")))
+    assert "-smp 8,sockets=2,cores=2,threads=1,dies=2" in words
+    assert "node,nodeid=0,cpus=0-3" in words
+    assert "node,nodeid=1,cpus=4-7" in words
+    assert "-numa" not in vm_qemu.command(ROW, Path("k"), Path("r"))
+
+
+def test_a_guest_that_does_not_end_is_ended(tmp_path):
+    seen = []
+    assert not vm_qemu.run(["sh", "-c", "echo a; sleep 60"], tmp_path / "c", 2, seen.append)
+    assert "".join(seen) == "a\n"
+    assert vm_qemu.run(["echo", "b"], tmp_path / "c", 30, seen.append)
+    assert (tmp_path / "c").read_text() == "b\n"
+
+
+# ---- results
+
+
+def test_a_guest_passes_only_with_all_its_results():
+    ended = {"kind": "end"}
+    whole = [MACHINE, result("a"), result("b"), ended]
+    assert read(console(*whole)).verdict == "passed"
+    assert read(console(*whole), planned=3).verdict == "passed; 1 not run"
+    assert read(console(MACHINE, result("a", "failed"), result("b"), ended)).verdict == "failed"
+    started = {"kind": "start", "test": "b"}
+    assert read(console(MACHINE, result("a"), started)).verdict == "stopped in b"
+    assert read("Kernel panic - not syncing\n").verdict == "did not boot"
+
+
+def test_a_line_that_the_kernel_wrote_into_is_no_result():
+    broken = f'{MARK}{{"kind": "result", "test": "b[ 12.3] panic'
+    outcome = read(console(MACHINE, result("a"), {"kind": "end"}) + broken)
+    assert outcome.verdict == "passed; 1 not run"
+    assert vm_results.read_line("@terrace-vm 7") is None
+
+
+def test_reports_are_found_behind_other_output():
+    assert vm_results.read_line("\r[ 1.2] boot " + console(MACHINE)) == MACHINE
+
+
+def test_what_the_oracle_watched_is_added_up():
+    line = "stress: mm_cid: 120 operations, 3 threads: nothing wrong\n"
+    reports = [result(f"stress.{name}") | {"output": line} for name in ("a", "b")]
+    assert read(console(*reports, result("env.c") | {"output": line})).operations == 240
+
+
+def test_outcomes_are_kept(tmp_path):
+    outcome = read(console(MACHINE, result("a", "failed", "status 1")))
+    vm_results.save(outcome, tmp_path)
+    assert vm_results.load(tmp_path) == {ROW.name: outcome}
+
+
+def test_the_page_names_what_failed_and_what_was_not_run():
+    failed = read(console(MACHINE, result("a", "failed", "status 1"), result("b"), {"kind": "end"}))
+    other = Row("sid", "sid", "x86_64", FOUR)
+    text = vm_results.page([ROW, other], {ROW.name: failed})
+    assert "| 7.3 | glibc 2.41 | x86_64 | 4 CPUs | 1 | 1 | 0 | failed | - | 0 |" in text
+    assert "- 7.3, glibc 2.41, x86_64, 4 CPUs: `a`: status 1" in text
+    assert "| sid | sid | x86_64 | 4 CPUs |  |  |  | not run |" in text
+
+
+# ---- the guest's side
+
+
+def run_guest(tmp_path, *tests, expect=None, seconds=60):
+    defaults = {
+        "environment": {},
+        "directory": "/",
+        "timeout": 2,
+        "skip_status": 77,
+        "skip_pattern": None,
+    }
+    plan = {"tests": [{**defaults, **t} for t in tests], "expect": expect or {}, "seconds": seconds}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    guest = Path(__file__).resolve().parents[1] / "vm" / "guest.py"
+    done = subprocess.run(
+        ["python3", "-B", str(guest), str(tmp_path / "plan.json")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return read(done.stdout, planned=len(tests) + 1)
+
+
+def shell(name, text, **more):
+    return {"name": name, "command": ["sh", "-c", text], **more}
+
+
+def test_the_guest_reports_each_end_of_a_test(tmp_path):
+    outcome = run_guest(
+        tmp_path,
+        shell("good", '[ "$X" = 1 ]', environment={"X": "1"}),
+        shell("bad", "echo why; exit 3"),
+        shell("left_out", "exit 77"),
+        shell("pattern", "echo '[  SKIPPED ]'", skip_pattern=r"\[  SKIPPED \]"),
+        shell("endless", "sleep 60"),
+        {"name": "absent", "command": ["/no/such/program"]},
+    )
+    assert outcome.ended
+    assert outcome.results == {
+        "vm.machine_is_as_asked": "passed",
+        "good": "passed",
+        "bad": "failed",
+        "left_out": "skipped",
+        "pattern": "skipped",
+        "endless": "failed",
+        "absent": "failed",
+    }
+    assert outcome.reasons["endless"] == "did not end within 2 s"
+    assert outcome.outputs["bad"] == "why\n"
+
+
+def test_the_guest_compares_the_machine_with_what_was_asked(tmp_path):
+    outcome = run_guest(tmp_path, expect={"cpus": 4096})
+    assert outcome.results == {"vm.machine_is_as_asked": "failed"}
+
+
+def test_no_test_begins_when_the_time_is_over(tmp_path):
+    outcome = run_guest(tmp_path, shell("a", "true"), seconds=0)
+    assert outcome.verdict == "passed; 1 not run"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Which of ctest's tests run in a guest, with which files: as ctest on the host would run them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+# The directories of tests/ whose programs go into a guest; the last has those for guests alone.
+FOLDERS = ("unit", "topology", "api", "inject", "stress", "env", "misuse", "vm")
+
+# Emulation takes 20 to 100 times as long; what a guest can not tell better than the host stays out:
+# - api, misuse: one placement on each rung is enough to see that a kernel and a libc get on with it
+# - stress: that the oracle finds broken allocators, which has nothing to do with the kernel
+# - env: emulators inside the emulator, and searches for a limit, which take minutes on the host
+# - topology: descriptions of other machines; the guest's own map is compared with hwloc's
+# In this order, what depends most on kernel and machine first: a guest may run out of time.
+ORDER = (
+    r"vm\.",
+    r"inject\.",
+    r"stress\.(mm_cid|cpu_id)\.",
+    r"unplug\.",
+    r"stress\.(getcpu|thread)\.",
+    r"unit\.(Transaction|Ladder)|topology\.Hwloc",
+    r"env\.(rungs_are_forced|sandbox_without_rseq|rseq_not_registered_by_libc|signals|fork_storm)$",
+    r"env\.(?!under_|address_space_limit$|data_limit$|small_address_space_runs$)",
+    r"unit\.",
+    r"(api|misuse)\.\w+\.punctuated$",
+)
+CHOSEN = re.compile("|".join(ORDER))
+
+# A guest is that much slower than the machine that the limits were made for.
+SLOWER = 4
+STRESS_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class GuestTest:
+    """One test, its paths as on the host."""
+
+    name: str
+    command: list[str]
+    environment: dict[str, str]
+    directory: str
+    timeout: float
+    skip_status: int | None
+    skip_pattern: str | None
+
+    def as_plan(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+def _guest_command(words: list[str], build: Path) -> list[str]:
+    """Without an emulator in front; by the guest's Python instead of the host's."""
+    if re.fullmatch(r"python3?(\.\d+)?", Path(words[0]).name):
+        return ["/usr/bin/python3", *words[1:]]
+    for i, word in enumerate(words):
+        if word.startswith(f"{build}/"):
+            return words[i:]
+    return words
+
+
+def _lengthen(words: list[str]) -> list[str]:
+    """The oracle stress goes on for longer, and its signals leave an emulated CPU time to work."""
+    longer = list(words)
+    if "--seconds" in words:
+        longer[words.index("--seconds") + 1] = str(STRESS_SECONDS)
+    return [*longer, "--signal-interval", "20000"]
+
+
+def _properties(entry: dict[str, Any]) -> dict[str, Any]:
+    return {p["name"]: p["value"] for p in entry.get("properties", [])}
+
+
+def rank(name: str) -> int:
+    """The place in the order of the kind of test."""
+    return next(i for i, pattern in enumerate(ORDER) if re.match(pattern, name))
+
+
+def read_tests(listing: dict[str, Any], build: Path) -> list[GuestTest]:
+    """The chosen ones of `ctest --show-only=json-v1`."""
+    tests = []
+    for entry in listing["tests"]:
+        if not CHOSEN.match(entry["name"]) or "command" not in entry:
+            continue
+        properties = _properties(entry)
+        variables = (x.partition("=") for x in properties.get("ENVIRONMENT", []))
+        patterns = properties.get("SKIP_REGULAR_EXPRESSION", [])
+        words = _guest_command(entry["command"], build)
+        if words[0].endswith("/stress/stress"):
+            words = _lengthen(words)
+        tests.append(
+            GuestTest(
+                name=entry["name"],
+                command=words,
+                environment={
+                    "TERRACE_TEST_TIMEOUT": str(120 * SLOWER),
+                    **{name: value for name, _, value in variables},
+                },
+                directory=properties.get("WORKING_DIRECTORY", str(build)),
+                timeout=SLOWER * float(properties.get("TIMEOUT", 120)),
+                skip_status=properties.get("SKIP_RETURN_CODE"),
+                skip_pattern=patterns[0] if patterns else None,
+            )
+        )
+    return tests
+
+
+def _programs(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".o":
+            with path.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def guest_files(root: Path, build: Path) -> dict[Path, Path]:
+    """Programs, libraries and scripts: path on the host -> path in the guest, which is the same."""
+    files = [p for name in FOLDERS for p in _programs(build / "tests" / name)]
+    files += sorted(build.glob("libterrace.so*"))
+    for name in FOLDERS:
+        files += sorted((root / "tests" / name).glob("*.py"))
+    return {p: p for p in files}
