@@ -37,15 +37,21 @@ Slot* ThreadSlots::add() noexcept {
   return slot;
 }
 
+// Its thread has ended. The lock is held, or nobody else is there.
+void ThreadSlots::leave(Slot& slot) noexcept {
+  slot.owner &= ~in_use;
+  slot.next_free = free_;
+  free_ = &slot;
+}
+
 Slot* ThreadSlots::mine() noexcept {
   if (my_slot != nullptr) return my_slot;
   if (closed() || !has_key_) return nullptr;
   {
     const os::LockGuard guard(mutex_);
-    Slot* slot = all_;
-    while (slot != nullptr && (slot->owner & in_use) != 0) slot = slot->next;
-    if (slot == nullptr) slot = add();
+    Slot* const slot = free_ != nullptr ? free_ : add();
     if (slot == nullptr) return nullptr;
+    if (slot == free_) free_ = slot->next_free;
     slot->owner |= in_use;
     my_slot = slot;
   }
@@ -58,7 +64,7 @@ void ThreadSlots::give_up(Slot& slot) noexcept {
   drain_(slot);
   my_slot = nullptr;
   const os::LockGuard guard(mutex_);
-  slot.owner &= ~in_use;
+  leave(slot);
 }
 
 void ThreadSlots::at_thread_exit(void* p) noexcept {
@@ -70,7 +76,7 @@ void ThreadSlots::adopt_orphans() noexcept {
   for (Slot* slot = all_; slot != nullptr; slot = slot->next) {
     if (slot == my_slot || (slot->owner & in_use) == 0) continue;
     drain_(*slot);
-    slot->owner &= ~in_use;
+    leave(*slot);
   }
 }
 

@@ -40,12 +40,14 @@ class ThreadSlots {
  private:
   level::Slot* add() noexcept;
   void give_up(level::Slot& slot) noexcept;
+  void leave(level::Slot& slot) noexcept;
   static void at_thread_exit(void* slot) noexcept;
 
   static constinit thread_local unsigned times_closed_;
 
   os::Mutex mutex_;  // rank: thread slots
   level::Slot* all_ = nullptr;
+  level::Slot* free_ = nullptr;  // under the lock
   std::uint32_t made_ = 0;
   Drain drain_ = nullptr;
   unsigned key_ = 0;

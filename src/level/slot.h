@@ -40,7 +40,8 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
   os::Mutex lock;                                             // rank: slot. Rung getcpu: guards the words
   std::uint32_t owner;                                        // rung thread: number, and whether a thread has it
-  Slot* next;                                                 // rung thread: list of all slots, then of free ones
+  Slot* next;                                                 // rung thread: list of all slots,
+  Slot* next_free;                                            // and of those that no thread has
   std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked
   std::uint8_t hand;                                          // of the clock over caps
 };
