@@ -226,7 +226,8 @@ class PostgresqlLoad:
         done = 0
         for arguments, each in kinds:
             settings = ("-n", "-c", "2", "-j", "1", "-t", str(each), f"--random-seed={number + 1}", arguments)
-            load(postgresql._client("pgbench", self._folder, *settings), cwd=self._folder, user=postgresql.user(), timeout=RETRY_SECONDS * 5)
+            client = postgresql._client("pgbench", self._folder, *settings)
+            load(client, cwd=self._folder, user=postgresql.user(), timeout=RETRY_SECONDS * 5)
             done += 2 * each
         return done
 
@@ -255,7 +256,8 @@ class PostgresqlLoad:
     def end(self) -> None:
         if self._session is not None:
             self._session.communicate("\\q\n", timeout=RETRY_SECONDS)
-        balances = load(postgresql._client("psql", self._folder, "-Atc", postgresql.BALANCES), cwd=self._folder, user=postgresql.user()).strip()
+        client = postgresql._client("psql", self._folder, "-Atc", postgresql.BALANCES)
+        balances = load(client, cwd=self._folder, user=postgresql.user()).strip()
         if balances != f"t|t|{postgresql.SCALE * 100_000}":
             raise Failed(f"PostgreSQL's accounts do not balance: {balances}")
 

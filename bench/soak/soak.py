@@ -84,7 +84,9 @@ def spiked_line(name: str, result: Spiked) -> str:
     ).rstrip()
 
 
-def run(build: Path, subjects: list[Subject], make: Callable[[Subject, Path], Loaded], minutes: int, minute: float = 60.0) -> dict[str, list[Soaked | Spiked | None]]:
+def run(
+    build: Path, subjects: list[Subject], make: Callable[[Subject, Path], Loaded], minutes: int, minute: float = 60.0
+) -> dict[str, list[Soaked | Spiked | None]]:
     """Name -> what came of the soak and of the spike."""
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="terrace-soak-")))
