@@ -166,7 +166,10 @@ def test_tests_run_in_the_guest_as_ctest_would_run_them():
                 TIMEOUT=100.0,
                 WORKING_DIRECTORY="/w",
             ),
-            listed("env.signals", ["/opt/venv/bin/python3.11", "-B", "/w/driver.py"]),
+            listed(
+                "env.signals",
+                ["/usr/bin/qemu-aarch64", "/opt/venv/bin/python3.11", "/w/driver.py", f"{BUILD}/x"],
+            ),
         ]
     }
     del listing["tests"][2]["command"]
@@ -179,7 +182,19 @@ def test_tests_run_in_the_guest_as_ctest_would_run_them():
         "TERRACE_PLACEMENT": "random:0.5",
     }
     assert (storm.skip_status, storm.timeout) == (77, 100 * vm_tests.SLOWER)
-    assert signals.command == ["/usr/bin/python3", "-B", "/w/driver.py"]
+    assert signals.command == ["/usr/bin/python3", "/w/driver.py", f"{BUILD}/x"]
+
+
+def test_files_of_a_guest_are_programs_and_scripts_of_its_tests(tmp_path):
+    build = tmp_path / "build"
+    for name in ("build/tests/unit", "build/tests/lab", "tests/unit"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("build/libterrace.so.0", "build/tests/unit/a", "build/tests/lab/b"):
+        (tmp_path / name).write_bytes(b"\x7fELF")
+    (build / "tests/unit/notes.txt").touch()
+    (tmp_path / "tests/unit/driver.py").touch()
+    names = {p.name for p in vm_tests.guest_files(tmp_path, build, ("unit",))}
+    assert names == {"libterrace.so.0", "a", "driver.py"}
 
 
 def storms():

@@ -18,7 +18,7 @@ from terrace.messages import say
 from terrace.vm_archive import Archive, newest
 from terrace.vm_results import Outcome
 from terrace.vm_rows import DEBIAN_NAME, NEWEST, NEWEST_AMONG, ROWS, Row, choose
-from terrace.vm_tests import GuestTest, guest_files, rank, read_tests
+from terrace.vm_tests import FOLDERS, GuestTest, guest_files, rank, read_tests
 
 # Beyond the time for tests: to boot, and for the last test to end.
 _BOOT_SECONDS = 1800
@@ -72,10 +72,12 @@ class Guests:
     @functools.cache  # noqa: B019 - as long as the command
     def tests(self, isa: str) -> tuple[list[GuestTest], Path]:
         """The tests and the archive with their programs."""
-        build = vm_build.build_programs(self.checkout, isa)
-        tests = read_tests(vm_build.list_tests(self.checkout, build), build)
+        tests: list[GuestTest] = []
+        files: dict[Path, Path] = {}
+        for preset, build in vm_build.build_programs(self.checkout, isa).items():
+            tests += read_tests(vm_build.list_tests(self.checkout, build), build)
+            files |= guest_files(self.checkout.root, build, FOLDERS[preset])
         payload = self.directory / "images" / f"programs-{isa}.cpio"
-        files = guest_files(self.checkout.root, build)
         vm_images.add_files(files, payload, vm_build.objcopy(isa))
         return tests, payload
 

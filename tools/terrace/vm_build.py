@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The programs that run in guests: preset release, for x86-64 and cross-compiled for arm64."""
+"""The programs that run in guests, for x86-64 and cross-compiled for arm64."""
 
 from __future__ import annotations
 
@@ -52,17 +52,21 @@ def _cross_googletest(checkout: Checkout, isa: str) -> Path:
     return found[0].parent
 
 
-def build_programs(checkout: Checkout, isa: str) -> Path:
-    """Configures and compiles build/vm/ISA; the directory."""
-    directory = checkout.build / "vm" / isa
-    say(f"compiling for {isa}")
+def build_programs(checkout: Checkout, isa: str) -> dict[str, Path]:
+    """Configures and compiles build/vm/ISA-PRESET for each preset; the directories."""
     cross = []
     if isa != "x86_64":
         cross = [*_toolchain(checkout, isa), f"-DGTest_DIR={_cross_googletest(checkout, isa)}"]
     options = ("-DTERRACE_TESTS=ON", "-DTERRACE_BENCH=OFF")
-    _cmake(checkout, "--preset", "release", "-B", str(directory), *cross, *options)
-    _compile(checkout, directory, "terrace_shared", *(f"tests/{name}/all" for name in FOLDERS))
-    return directory
+    directories = {}
+    for preset, folders in FOLDERS.items():
+        say(f"compiling for {isa}, preset {preset}")
+        directory = checkout.build / "vm" / f"{isa}-{preset}"
+        _cmake(checkout, "--preset", preset, "-B", str(directory), *cross, *options)
+        library = ["terrace_shared"] if preset == "release" else []
+        _compile(checkout, directory, *library, *(f"tests/{name}/all" for name in folders))
+        directories[preset] = directory
+    return directories
 
 
 def list_tests(checkout: Checkout, directory: Path) -> dict[str, Any]:

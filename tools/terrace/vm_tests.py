@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# The directories of tests/ whose programs go into a guest; the last has those for guests alone.
-FOLDERS = ("unit", "topology", "api", "inject", "stress", "env", "misuse", "vm")
+# Preset -> the directories of tests/ that it builds for a guest.
+FOLDERS = {
+    "release": ("unit", "topology", "api", "stress", "env", "misuse", "vm"),
+    "inject": ("inject",),
+}
 
 # Emulation takes 20 to 100 times as long; what a guest can not tell better than the host stays out:
 # - api, misuse: one placement on each rung is enough to see that a kernel and a libc get on with it
@@ -55,9 +58,9 @@ class GuestTest:
 
 def _guest_command(words: list[str], build: Path) -> list[str]:
     """Without an emulator in front; by the guest's Python instead of the host's."""
-    if re.fullmatch(r"python3?(\.\d+)?", Path(words[0]).name):
-        return ["/usr/bin/python3", *words[1:]]
     for i, word in enumerate(words):
+        if re.fullmatch(r"python3?(\.\d+)?", Path(word).name):
+            return ["/usr/bin/python3", *words[i + 1 :]]
         if word.startswith(f"{build}/"):
             return words[i:]
     return words
@@ -117,10 +120,10 @@ def _programs(folder: Path) -> Iterator[Path]:
                     yield path
 
 
-def guest_files(root: Path, build: Path) -> dict[Path, Path]:
+def guest_files(root: Path, build: Path, folders: tuple[str, ...]) -> dict[Path, Path]:
     """Programs, libraries and scripts: path on the host -> path in the guest, which is the same."""
-    files = [p for name in FOLDERS for p in _programs(build / "tests" / name)]
-    files += sorted(build.glob("libterrace.so*"))
-    for name in FOLDERS:
+    files = sorted(build.glob("libterrace.so*"))
+    for name in folders:
+        files += _programs(build / "tests" / name)
         files += sorted((root / "tests" / name).glob("*.py"))
     return {p: p for p in files}
