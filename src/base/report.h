@@ -3,6 +3,8 @@
 // the layer that has system calls (os/report.cpp).
 #pragma once
 
+#include <cstddef>
+
 namespace terrace {
 
 /// "terrace: <function>(): double free of 0x..." and the end.
@@ -11,6 +13,24 @@ namespace terrace {
 [[noreturn]] void report_invalid_pointer(const char* function, const void* pointer) noexcept;
 /// "terrace: <function>(): block 0x... was written after it was freed"
 [[noreturn]] void report_write_after_free(const char* function, const void* block) noexcept;
+
+// With TERRACE_CHECK, which knows every block (docs/guide/misuse.md):
+struct ReportedBlock {
+  const void* start;
+  std::size_t size;
+};
+/// "terrace: <function>(): invalid pointer 0x..., 48 bytes into the block of 100 bytes at 0x..."
+[[noreturn]] void report_interior_pointer(const char* function, const void* pointer, ReportedBlock block) noexcept;
+/// "terrace: <function>(): block 0x... of 100 bytes was written beyond its end", or "before its start"
+[[noreturn]] void report_out_of_bounds(const char* function, ReportedBlock block, bool beyond) noexcept;
+/// "terrace: <function>(): block 0x... has 100 bytes, not 50"
+[[noreturn]] void report_wrong_size(const char* function, ReportedBlock block, std::size_t claimed) noexcept;
+/// "terrace: <function>(): block 0x... has alignment 16, not 64"
+[[noreturn]] void report_wrong_alignment(const char* function, const void* block, std::size_t has,
+                                         std::size_t claimed) noexcept;
+/// What is written after the line of any report above: all that is known of the pointer. Set once, before it may be needed.
+void set_report_details(void (*details)(const void* pointer) noexcept) noexcept;
+
 /// "terrace: internal error: <what>": a bug of ours.
 [[noreturn]] void report_internal(const char* what) noexcept;
 /// "terrace: <what> <value>: <consequence>", and goes on.

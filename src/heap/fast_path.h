@@ -28,6 +28,14 @@ extern FastPath fast_path __attribute__((visibility("hidden")));
 
 void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
 void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noinline));
+// The same for the forms of free that say more of the block.
+void free_sized_slow(void* p, std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
+void free_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noexcept
+    __attribute__((visibility("hidden"), cold, noinline));
+void delete_sized_slow(void* p, std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
+void delete_aligned_slow(void* p, std::size_t align) noexcept __attribute__((visibility("hidden"), cold, noinline));
+void delete_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noexcept
+    __attribute__((visibility("hidden"), cold, noinline));
 
 // [H2] Between a limit and the other fields, for the compiler: it may not load them first. No instruction. For the processor
 // see Heap::publish_fast_path().
@@ -76,7 +84,8 @@ TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
   return handed_out(block);
 }
 
-TERRACE_INLINE void free(void* p) noexcept {
+template <class Slow>
+TERRACE_INLINE void free_or(void* p, Slow slow) noexcept {
   const FastPath& f = fast_path;
   // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.
   const std::uintptr_t offset_16ths = std::rotr(address_of(p) - address_of(f.base), 4);
@@ -90,7 +99,11 @@ TERRACE_INLINE void free(void* p) noexcept {
       return;
     }
   }
-  free_slow(p);
+  slow();
+}
+
+TERRACE_INLINE void free(void* p) noexcept {
+  free_or(p, [p]() noexcept { free_slow(p); });
 }
 
 }  // namespace terrace::heap

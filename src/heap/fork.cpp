@@ -51,6 +51,7 @@ void Heap::before_fork() noexcept {
   }
   if (os::single_threaded() || os::Mutex::holds_any()) return;
   files_locked = os::lock_open_files();
+  checker_.before_fork();
   maintenance_.lock();
   switch_.lock();
   thread_slots_.mutex().lock();
@@ -79,6 +80,7 @@ void Heap::after_fork_in_parent() noexcept {
   thread_slots_.mutex().unlock();
   switch_.unlock();
   maintenance_.unlock();
+  checker_.after_fork_in_parent();
   if (files_locked) os::unlock_open_files();
   files_locked = false;
 }
@@ -113,6 +115,7 @@ void Heap::reset_locks_in_child() noexcept {
   thread_slots_.mutex().reset_after_fork();
   switch_.reset_after_fork();
   maintenance_.reset_after_fork();
+  checker_.after_fork_in_child();
 }
 
 // What other threads had taken apart in that instant without holding a lock for it, goes together again here: one thread, no

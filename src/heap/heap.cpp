@@ -47,6 +47,9 @@ bool Heap::open() noexcept {
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
   large_.open(spans_, options_.placement, os::most_mappings());
+  checker_.open(check::read_options(),
+                {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },
+                 .release = [](void* p) noexcept { heap.free_plain(p); }});
   return open_core();
 }
 
@@ -90,7 +93,7 @@ void Heap::update_limits() noexcept {
 // running thread: what a thread loads after its interruption sees the fields, what it loaded before saw limits of 0. If the
 // barrier is not to be had, the limits stay 0.
 void Heap::publish_fast_path() noexcept {
-  if (!percpu::has_sequences(core_.rung())) return;
+  if (!percpu::has_sequences(core_.rung()) || checker_.on()) return;
   fast_path.base = spans_.window().base();
   fast_path.slots = reinterpret_cast<std::byte*>(&core_.slot(0));
   fast_path.area = percpu::ladder().area;
@@ -133,10 +136,18 @@ bool Heap::with_random_line() noexcept {
 
 void* Heap::allocate(std::size_t size) noexcept {
   if (!ready()) return nullptr;
+  if (checker_.on()) [[unlikely]]
+    return checker_.allocate(size, SizeRule::quantum);
+  return allocate_plain(size, SizeRule::quantum);
+}
+
+void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
-  if (size <= SizeRule::largest) return allocate_small(class_for(size));
-  return allocate_large(size, SizeRule::quantum);
+  if (align > SizeRule::quantum && size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned)
+    return allocate_small(aligned_class_for(size, align));
+  if (align <= SizeRule::quantum && size <= SizeRule::largest) return allocate_small(class_for(size));
+  return allocate_large(size, align);
 }
 
 void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
@@ -146,7 +157,10 @@ void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noe
 }
 
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
-  if (size > worth_knowing_zero) return ready() ? allocate_large(size, SizeRule::quantum, true) : nullptr;
+  if (size > worth_knowing_zero) {
+    if (!ready()) return nullptr;
+    if (!checker_.on()) return allocate_large(size, SizeRule::quantum, true);
+  }
   void* const p = heap::allocate(size);
   if (p != nullptr) std::memset(p, 0, size);
   return p;
@@ -157,14 +171,25 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
   if (size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned) {
     const SizeClass c = aligned_class_for(size, align);
     if (void* const block = allocate_from(home_class(c, 0))) return block;
-    return ready() ? allocate_small(c) : nullptr;
+    if (!ready()) return nullptr;
+    return checker_.on() ? checker_.allocate(size, align) : allocate_small(c);
   }
-  return ready() ? allocate_large(size, align) : nullptr;
+  if (!ready()) return nullptr;
+  return checker_.on() ? checker_.allocate(size, align) : allocate_large(size, align);
 }
 
-void Heap::free(void* p) noexcept {
+void Heap::free(void* p) noexcept { free(p, {}); }
+
+void Heap::free(void* p, const check::Claim& claim) noexcept {
   if (p == nullptr) return;
-  if (!ready() || !spans_.window().contains(p)) report_invalid_pointer("free", p);
+  if (!ready()) report_invalid_pointer("free", p);
+  if (checker_.on()) [[unlikely]]
+    return checker_.free(p, claim);
+  free_plain(p);
+}
+
+void Heap::free_plain(void* p) noexcept {
+  if (!spans_.window().contains(p)) report_invalid_pointer("free", p);
   const HomeClass h = home_class_of(p);
   if (index(h) != 0) {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
@@ -178,7 +203,10 @@ void Heap::free(void* p) noexcept {
 
 std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
   if (p == nullptr) return 0;
-  if (!ready() || !spans_.window().contains(p)) report_invalid_pointer(function, p);
+  if (!ready()) report_invalid_pointer(function, p);
+  if (checker_.on()) [[unlikely]]
+    return checker_.usable_size(p, function);
+  if (!spans_.window().contains(p)) report_invalid_pointer(function, p);
   const HomeClass h = home_class_of(p);
   if (index(h) != 0) {
     if (slabs_.block_start(p) != p) report_invalid_pointer(function, p);
@@ -209,6 +237,8 @@ std::size_t Heap::small_size(const void* p) const noexcept {
 
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
+  if (checker_.on()) [[unlikely]]
+    return checker_.reallocate(p, size);
   std::size_t have = small_size(p);
   if (have == 0) {
     have = usable_size(p, "realloc");
@@ -242,5 +272,18 @@ void* allocate_slow(std::size_t size) noexcept {
   return p;
 }
 void free_slow(void* p) noexcept { heap.free(p); }
+void free_sized_slow(void* p, std::size_t size) noexcept {
+  heap.free(p, {.function = "free_sized", .size = size, .has_size = true});
+}
+void free_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noexcept {
+  heap.free(p, {.function = "free_aligned_sized", .size = size, .has_size = true, .align = align});
+}
+void delete_sized_slow(void* p, std::size_t size) noexcept {
+  heap.free(p, {.function = "operator delete", .size = size, .has_size = true});
+}
+void delete_aligned_slow(void* p, std::size_t align) noexcept { heap.free(p, {.function = "operator delete", .align = align}); }
+void delete_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noexcept {
+  heap.free(p, {.function = "operator delete", .size = size, .has_size = true, .align = align});
+}
 
 }  // namespace terrace::heap

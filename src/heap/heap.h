@@ -5,6 +5,7 @@
 // while a sequence runs but that of maintenance; fork takes them in this order.
 #pragma once
 
+#include "check/checker.h"
 #include "heap/core.h"
 #include "heap/large.h"
 #include "heap/slabs.h"
@@ -45,6 +46,9 @@ class Heap {
   /// 0 for null; ends the process when p is no block.
   std::size_t usable_size(const void* p, const char* function) noexcept;
 
+  /// As free(), by a form of it that knows more of the block; looked at with TERRACE_CHECK only.
+  void free(void* p, const check::Claim& claim) noexcept;
+
   /// Drains all levels and gives all free memory back. Whether anything was given back.
   bool trim() noexcept;
 
@@ -60,6 +64,7 @@ class Heap {
 
   // What introspect/ reads.
   const Options& options() const noexcept { return options_; }
+  check::Checker& checker() noexcept { return checker_; }
   const percpu::Ladder& ladder() const noexcept { return percpu::ladder(); }
   Core& core() noexcept { return core_; }
   ThreadSlots& thread_slots() noexcept { return thread_slots_; }
@@ -71,6 +76,10 @@ class Heap {
   const TransferCounters& transfers(SizeClass c) const noexcept { return transfers_[index(c)]; }
 
  private:
+  // Without TERRACE_CHECK's zones: what the levels below serve.
+  void* allocate_plain(std::size_t size, std::size_t align) noexcept;
+  void free_plain(void* p) noexcept;
+
   bool open() noexcept;
   bool open_core() noexcept;
   void publish_fast_path() noexcept;
@@ -137,6 +146,7 @@ class Heap {
   os::Mutex open_mutex_;
   os::Mutex maintenance_;
   Options options_;
+  check::Checker checker_;
   span::Spans spans_;
   Slabs slabs_;
   Large large_;

@@ -173,6 +173,7 @@ void Heap::drain_all() noexcept {
 
 bool Heap::trim() noexcept {
   if (!ready()) return false;
+  if (checker_.on()) checker_.sweep("malloc_trim");
   const std::uint64_t before = purged_bytes();
   drain_all();
   return purged_bytes() != before;

@@ -12,6 +12,12 @@ namespace terrace::shim {
 void* out_of_memory() noexcept;  // errno = ENOMEM, null
 
 TERRACE_INLINE void* allocate(std::size_t size) noexcept { return heap::allocate(size); }
+TERRACE_INLINE void free_sized(void* p, std::size_t size) noexcept {
+  heap::free_or(p, [=]() noexcept { heap::free_sized_slow(p, size); });
+}
+TERRACE_INLINE void free_aligned_sized(void* p, std::size_t alignment, std::size_t size) noexcept {
+  heap::free_or(p, [=]() noexcept { heap::free_aligned_sized_slow(p, size, alignment); });
+}
 
 void* callocate(std::size_t count, std::size_t size) noexcept;
 void* reallocate(void* p, std::size_t size) noexcept;

@@ -70,8 +70,10 @@ TERRACE_EXPORT void* pvalloc(std::size_t size) {
   if (size > ~std::size_t{0} - page) return shim::out_of_memory();
   return shim::aligned(page, round_up(size, page));
 }
-TERRACE_EXPORT void free_sized(void* p, std::size_t) { heap::free(p); }
-TERRACE_EXPORT void free_aligned_sized(void* p, std::size_t, std::size_t) { heap::free(p); }
+TERRACE_EXPORT void free_sized(void* p, std::size_t size) { shim::free_sized(p, size); }
+TERRACE_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t size) {
+  shim::free_aligned_sized(p, alignment, size);
+}
 
 TERRACE_EXPORT std::size_t malloc_usable_size(void* p) { return heap::heap.usable_size(p, "malloc_usable_size"); }
 TERRACE_EXPORT int malloc_trim(std::size_t) { return heap::heap.trim() ? 1 : 0; }

@@ -110,17 +110,31 @@ TERRACE_EXPORT void* operator new[](std::size_t n, std::align_val_t a, const std
   return allocate_or_null(n, a);
 }
 
+namespace {
+
+TERRACE_INLINE void free_sized(void* p, std::size_t n) noexcept {
+  heap::free_or(p, [=]() noexcept { heap::delete_sized_slow(p, n); });
+}
+TERRACE_INLINE void free_aligned(void* p, std::align_val_t a) noexcept {
+  heap::free_or(p, [=]() noexcept { heap::delete_aligned_slow(p, static_cast<std::size_t>(a)); });
+}
+TERRACE_INLINE void free_aligned_sized(void* p, std::size_t n, std::align_val_t a) noexcept {
+  heap::free_or(p, [=]() noexcept { heap::delete_aligned_sized_slow(p, n, static_cast<std::size_t>(a)); });
+}
+
+}  // namespace
+
 TERRACE_EXPORT void operator delete(void* p) noexcept { heap::free(p); }
 TERRACE_EXPORT void operator delete[](void* p) noexcept { heap::free(p); }
 TERRACE_EXPORT void operator delete(void* p, const std::nothrow_t&) noexcept { heap::free(p); }
 TERRACE_EXPORT void operator delete[](void* p, const std::nothrow_t&) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete(void* p, std::size_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete[](void* p, std::size_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete(void* p, std::align_val_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete[](void* p, std::align_val_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete(void* p, std::size_t, std::align_val_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { heap::free(p); }
-TERRACE_EXPORT void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { heap::free(p); }
+TERRACE_EXPORT void operator delete(void* p, std::size_t n) noexcept { free_sized(p, n); }
+TERRACE_EXPORT void operator delete[](void* p, std::size_t n) noexcept { free_sized(p, n); }
+TERRACE_EXPORT void operator delete(void* p, std::align_val_t a) noexcept { free_aligned(p, a); }
+TERRACE_EXPORT void operator delete[](void* p, std::align_val_t a) noexcept { free_aligned(p, a); }
+TERRACE_EXPORT void operator delete(void* p, std::size_t n, std::align_val_t a) noexcept { free_aligned_sized(p, n, a); }
+TERRACE_EXPORT void operator delete[](void* p, std::size_t n, std::align_val_t a) noexcept { free_aligned_sized(p, n, a); }
+TERRACE_EXPORT void operator delete(void* p, std::align_val_t a, const std::nothrow_t&) noexcept { free_aligned(p, a); }
+TERRACE_EXPORT void operator delete[](void* p, std::align_val_t a, const std::nothrow_t&) noexcept { free_aligned(p, a); }
 
 #endif

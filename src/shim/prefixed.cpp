@@ -44,8 +44,10 @@ TERRACE_EXPORT int terrace_posix_memalign(void** out, std::size_t alignment, std
 }
 TERRACE_EXPORT std::size_t terrace_malloc_usable_size(const void* p) { return heap::heap.usable_size(p, "malloc_usable_size"); }
 TERRACE_EXPORT int terrace_malloc_trim(std::size_t) { return heap::heap.trim() ? 1 : 0; }
-TERRACE_EXPORT void terrace_free_sized(void* p, std::size_t) { heap::free(p); }
-TERRACE_EXPORT void terrace_free_aligned_sized(void* p, std::size_t, std::size_t) { heap::free(p); }
+TERRACE_EXPORT void terrace_free_sized(void* p, std::size_t size) { shim::free_sized(p, size); }
+TERRACE_EXPORT void terrace_free_aligned_sized(void* p, std::size_t alignment, std::size_t size) {
+  shim::free_aligned_sized(p, alignment, size);
+}
 
 TERRACE_EXPORT std::size_t terrace_stats_json(char* buf, std::size_t size) {
   return with_snapshot(introspect::write_json, buf, size);

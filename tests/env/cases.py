@@ -136,6 +136,14 @@ def no_overcommit(h):
         h.run(h.terrace(), [h.program("exhaust"), str(100 * MIB)], before_exec=limited(resource.RLIMIT_AS, 256 * MIB))
 
 
+def checks(h):
+    """Valid programs do not notice TERRACE_CHECK; a value that is none is told and ignored."""
+    for program in ["fork_storm", "fork_handlers", "vfork_child", "spawn", "thread_exit", "before_main", "signal_storm", "workout"]:
+        h.run(h.terrace(), [h.program(program)], TERRACE_CHECK="1,sample:3,quarantine:256K")
+    line = r"terrace: TERRACE_CHECK yes: none of 0, 1\[,sample:N\]\[,quarantine:BYTES\]; ignored\n"
+    h.run(h.terrace(), [h.program("workout"), "3"], TERRACE_CHECK="yes", stderr=line)
+
+
 def rung_in(out):
     return re.search(r"^rung (\S+)$", out, re.MULTILINE).group(1)
 
@@ -368,7 +376,7 @@ def secure_mode(h):
 
 FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, first_call_on_the_smallest_stack,
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
-             rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
+             checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode, *address_space.ALL]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 ALL_RUNGS = ["mm_cid", "cpu_id", "getcpu", "thread"]
 OUR_VARIABLES = ["LD_PRELOAD", "TERRACE_RUNG", "TERRACE_PLACEMENT", "TERRACE_STATS", "TERRACE_STATS_FILE", "TERRACE_BUDGET",
-                 "TERRACE_DECAY_MS", "GLIBC_TUNABLES"]
+                 "TERRACE_DECAY_MS", "TERRACE_CHECK", "GLIBC_TUNABLES"]
 TIMEOUT = int(os.environ.get("TERRACE_TEST_TIMEOUT", "120"))  # seconds; emulated machines need longer
 
 

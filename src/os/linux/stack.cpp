@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/stack.h"
+
+#include "base/bits.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+// glibc's; musl has none. It reads the tables of the exception handlers, which are there without frame pointers (ADR 16).
+extern "C" int backtrace(void** frames, int size) __attribute__((weak));
+
+namespace terrace::os {
+namespace {
+
+constexpr int most_frames = 32;
+
+bool prepared = false;  // written before main, once, like the range
+struct Range {
+  std::uintptr_t begin = 0, end = 0;
+};
+constinit Range own_object;  // known in advance: to ask the loader takes its lock, which somebody who allocates may hold
+constinit thread_local bool inside = false;  // the unwinder allocates, or a handler has interrupted it
+
+int find_own_object(dl_phdr_info* object, std::size_t, void*) noexcept {
+  const auto here = reinterpret_cast<std::uintptr_t>(&find_own_object);
+  Range range{.begin = object->dlpi_addr, .end = object->dlpi_addr};
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& part = object->dlpi_phdr[i];
+    if (part.p_type == PT_LOAD) range.end = max_of<std::uintptr_t>(range.end, object->dlpi_addr + part.p_vaddr + part.p_memsz);
+  }
+  if (here < range.begin || here >= range.end) return 0;
+  own_object = range;
+  return 1;
+}
+
+bool is_own(const void* code) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(code);
+  return address >= own_object.begin && address < own_object.end;
+}
+
+}  // namespace
+
+void prepare_stacks() noexcept {
+  if (backtrace == nullptr || prepared) return;
+  void* frames[1];
+  dl_iterate_phdr(find_own_object, nullptr);
+  backtrace(frames, 1);
+  prepared = true;
+}
+
+unsigned capture_stack(const void** frames, unsigned size) noexcept {
+  if (!prepared || inside) return 0;
+  inside = true;
+  void* all[most_frames];
+  const int found = backtrace(all, most_frames);
+  unsigned n = 0;
+  for (int i = 0; i < found && n < size; ++i) {
+    if (n == 0 && is_own(all[i])) continue;
+    frames[n++] = all[i];
+  }
+  inside = false;
+  return n;
+}
+
+void describe_code(Writer& out, const void* address) noexcept {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+    out.pointer(address);
+    return;
+  }
+  std::string_view path(info.dli_fname);
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string_view::npos) path.remove_prefix(slash + 1);
+  const auto offset = [address](const void* from) {
+    return static_cast<std::uint64_t>(static_cast<const char*>(address) - static_cast<const char*>(from));
+  };
+  out.text(path).text("+0x").hex(offset(info.dli_fbase));
+  if (info.dli_sname != nullptr) out.text(" (").text(info.dli_sname).text("+0x").hex(offset(info.dli_saddr)).text(")");
+}
+
+}  // namespace terrace::os
