@@ -40,3 +40,11 @@ function(terrace_variant target)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
   target_link_options(${target} PRIVATE ${TERRACE_SHARED_LINK_OPTIONS})
 endfunction()
+
+if(TERRACE_HARDENED AND NOT TERRACE_SANITIZE)
+  terrace_variant(terrace_hardened)
+  target_compile_definitions(terrace_hardened PRIVATE TERRACE_HARDENED=1)
+  set_target_properties(terrace_hardened PROPERTIES OUTPUT_NAME terrace-hardened VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR})
+  install(TARGETS terrace_hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()

@@ -2,11 +2,14 @@
 #include "heap/heap.h"
 
 #include "arch/cpu.h"
+#include "base/hardened.h"
 #include "base/report.h"
 #include "heap/fast_path.h"
+#include "os/guard_pages.h"
 #include "os/membarrier.h"
 #include "os/memory.h"
 #include "os/possible_cpus.h"
+#include "os/secret.h"
 #include "os/threads.h"
 
 #include <cerrno>
@@ -43,6 +46,7 @@ bool Heap::ready() noexcept {
 
 bool Heap::open() noexcept {
   options_ = read_options();
+  if constexpr (hardened) chain::link_secret = os::process_secret(0);
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
@@ -59,9 +63,10 @@ bool Heap::open_core() noexcept {
   const unsigned processors = max_of(topology_.llc_count, 1U);
   const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
   const unsigned shards = min_of(count, level::most_shards);
-  auto* const depots = static_cast<level::Shard*>(os::map(sizeof(level::Shard) * processors * shards));
-  auto* const slots = static_cast<level::Slot*>(os::map(count * sizeof(level::Slot)));
-  auto* const marks = static_cast<std::uint16_t*>(os::map(sizeof(std::uint16_t) * level::depot_keys * processors));
+  const auto map = hardened ? os::map_between_guards : os::map;
+  auto* const depots = static_cast<level::Shard*>(map(sizeof(level::Shard) * processors * shards));
+  auto* const slots = static_cast<level::Slot*>(map(count * sizeof(level::Slot)));
+  auto* const marks = static_cast<std::uint16_t*>(map(sizeof(std::uint16_t) * level::depot_keys * processors));
   if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
   depots_.open(depots, marks, processors, shards);
   thread_slots_.open(drain_thread_slot);
@@ -145,8 +150,8 @@ void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
   if (align > SizeRule::quantum && size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned)
-    return allocate_small(aligned_class_for(size, align));
-  if (align <= SizeRule::quantum && size <= SizeRule::largest) return allocate_small(class_for(size));
+    return small_block(aligned_class_for(size, align));
+  if (align <= SizeRule::quantum && size <= SizeRule::largest) return small_block(class_for(size));
   return allocate_large(size, align);
 }
 
@@ -172,7 +177,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
     const SizeClass c = aligned_class_for(size, align);
     if (void* const block = allocate_from(home_class(c, 0))) return block;
     if (!ready()) return nullptr;
-    return checker_.on() ? checker_.allocate(size, align) : allocate_small(c);
+    return checker_.on() ? checker_.allocate(size, align) : small_block(c);
   }
   if (!ready()) return nullptr;
   return checker_.on() ? checker_.allocate(size, align) : allocate_large(size, align);
@@ -193,6 +198,7 @@ void Heap::free_plain(void* p) noexcept {
   const HomeClass h = home_class_of(p);
   if (index(h) != 0) {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
+    if constexpr (hardened) clear_freed(p, h);
     free_small(p, h);
   } else if (large_.is_block(p)) {
     large_.free(p, tick());
@@ -231,6 +237,7 @@ std::size_t Heap::small_size(const void* p) const noexcept {
   if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
   const HomeClass h = home_class_of(p);
   if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
+  if (hardened && slabs_.block_start(p) != p) report_invalid_pointer("realloc", p);
   if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
   return class_size(class_of(h));
 }

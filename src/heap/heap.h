@@ -89,6 +89,15 @@ class Heap {
   void follow_frontier() noexcept;
   void update_limits() noexcept;
 
+  // hardened.cpp: blocks hold zeroes while they are free
+  void* small_block(SizeClass c) noexcept {
+    void* const block = allocate_small(c);
+    if constexpr (hardened) check_cleared(block, c);
+    return block;
+  }
+  static void check_cleared(void* block, SizeClass c) noexcept;
+  void clear_freed(void* p, HomeClass h) noexcept;
+
   // transfer.cpp: chains between the levels
   void* allocate_small(SizeClass c) noexcept;
   HomeClass own_word(const level::Slot& slot, SizeClass c) const noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/large.h"
 
+#include "base/hardened.h"
 #include "os/memory.h"
 
 #include <cstring>
@@ -91,6 +92,7 @@ void Large::free(void* p, std::uint64_t now) noexcept {
   Record& r = record_of(p);
   counters_.freed.add();
   counters_.live_bytes.sub(r.when);
+  if (hardened && r.block_count == in_place) os::purge(start_of(r), length_of(r));
   release(r, now);
 }
 

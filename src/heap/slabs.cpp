@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/slabs.h"
 
+#include "base/hardened.h"
 #include "base/report.h"
+#include "heap/random_blocks.h"
 #include "os/memory.h"
+#include "os/secret.h"
 
 #include <bit>
+#include <cstring>
 
 namespace terrace::heap {
 
@@ -16,6 +20,11 @@ namespace {
 
 constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
 constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
+
+// Free blocks of the hardened build hold zeroes.
+void clear(std::byte* from, std::size_t bytes) noexcept {
+  if (!os::purge(from, bytes)) std::memset(from, 0, bytes);
+}
 
 }  // namespace
 
@@ -49,6 +58,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();
   Record& r = window.record(found.first);
+  if (hardened && !found.zero) clear(window.address(found.first), s.granules * span::granule_size);
   r.home_class = static_cast<std::uint8_t>(index(h));
   r.block_count = static_cast<std::uint16_t>(s.blocks);
   r.free_blocks = s.blocks;
@@ -126,7 +136,31 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   link_last(c, first);
 }
 
-unsigned Slabs::gather(Record& r, unsigned want, std::uint16_t* indices) noexcept {
+void Slabs::seed() noexcept {
+  if constexpr (hardened) {
+    for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].random.seed(os::process_secret(h));
+  }
+}
+
+GranuleIndex Slabs::slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept {
+  if (c.partial == no_granule) return may_grow ? make_slab(h) : no_granule;
+  GranuleIndex slab = c.partial;
+  if constexpr (hardened) {  // one of the first few
+    for (std::uint32_t further = c.random.below(4); further != 0; --further) {
+      const GranuleIndex next = spans_->window().record(slab).next;
+      if (next == no_granule) break;
+      slab = next;
+    }
+  }
+  return slab;
+}
+
+unsigned Slabs::gather(Class& c, Record& r, unsigned want, std::uint16_t* indices) noexcept {
+  if constexpr (hardened) {
+    const unsigned taken = take_random(r.free_map, r.block_count, want, indices, c.random);
+    r.free_blocks -= taken;
+    return taken;
+  }
   unsigned n = 0;
   std::uint32_t w = r.scan;
   for (; w * 64 < r.block_count; ++w) {
@@ -174,7 +208,7 @@ ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* ind
   for (unsigned i = 1; i <= n; ++i) {
     std::byte* const next = i < n ? addresses.of(indices[i]) : nullptr;
     auto* const words = reinterpret_cast<std::uint64_t*>(block);
-    words[0] = i < n ? chain::make(next, n - i) : chain::empty;
+    words[0] = chain::encoded(block, i < n ? chain::make(next, n - i) : chain::empty);
     words[1] = chain::key(block);
     block = next;
   }
@@ -190,12 +224,12 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
   std::byte* start = nullptr;
   {
     const os::LockGuard guard(c.mutex);
-    const GranuleIndex first = c.partial != no_granule || !may_grow ? c.partial : make_slab(h);
+    const GranuleIndex first = slab_to_cut(c, h, may_grow);
     if (first == no_granule) return chain::empty;
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;
     const std::uint64_t free_bytes = std::uint64_t{r.free_blocks} * shape(h).stride;
-    n = gather(r, want, indices);
+    n = gather(c, r, want, indices);
     const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
     const std::uint64_t resident = take_waste(r, bytes * r.when / free_bytes);
     if (resident < bytes) retention(shape(h)).needed(bytes - resident);

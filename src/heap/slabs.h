@@ -4,6 +4,7 @@
 #pragma once
 
 #include "arch/chain.h"
+#include "base/random.h"
 #include "heap/placement.h"
 #include "os/mutex.h"
 #include "span/spans.h"
@@ -20,6 +21,7 @@ class Slabs {
   void open(span::Spans& spans, const Shapes& shapes) noexcept {
     spans_ = &spans;
     shapes_ = &shapes;
+    seed();
   }
 
   /// A chain of 1 to `want` blocks, lowest addresses first; empty when memory is short.
@@ -57,9 +59,11 @@ class Slabs {
     std::uint32_t empty = 0;  // of these, entirely free
     std::uint32_t next_colour = 0;
     SlabCounters counters;
+    Random random;  // hardened build
   };
 
   ChainWord cut(HomeClass h, unsigned want, bool may_grow) noexcept;
+  void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
@@ -68,7 +72,8 @@ class Slabs {
   void link(Class& c, span::GranuleIndex first) noexcept;
   void link_last(Class& c, span::GranuleIndex first) noexcept;
   void unlink(Class& c, span::GranuleIndex first) noexcept;
-  unsigned gather(span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
+  span::GranuleIndex slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept;
+  unsigned gather(Class& c, span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
   ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }

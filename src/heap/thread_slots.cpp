@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/thread_slots.h"
 
+#include "base/hardened.h"
+#include "os/guard_pages.h"
 #include "os/memory.h"
 
 #include <pthread.h>
@@ -29,7 +31,7 @@ void ThreadSlots::open(Drain drain) noexcept {
 }
 
 Slot* ThreadSlots::add() noexcept {
-  auto* const slot = static_cast<Slot*>(os::map(sizeof(Slot)));
+  auto* const slot = static_cast<Slot*>(hardened ? os::map_between_guards(sizeof(Slot)) : os::map(sizeof(Slot)));
   if (slot == nullptr) return nullptr;
   slot->owner = ++made_;
   slot->next = all_;

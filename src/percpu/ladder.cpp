@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "percpu/ladder.h"
 
+#include "base/hardened.h"
 #include "base/report.h"
 #include "os/environment.h"
 #include "os/membarrier.h"
@@ -36,6 +37,9 @@ bool ends_sections_in_calls(const Facts& f) noexcept {
          (f.kernel >= first_that_tells_registrations_apart && f.area.registered <= os::rseq_original_length);
 }
 
+// Sequences write and read links as they are.
+constexpr bool can_run_sequences = !hardened;
+
 constexpr unsigned char sanitized_build =
 #if defined(TERRACE_SANITIZED)
     1;
@@ -44,7 +48,7 @@ constexpr unsigned char sanitized_build =
 #endif
 
 bool possible(const Facts& f, Rung r) noexcept {
-  const bool sequences = os::is_registered(f.area.owner) && f.has_barrier && sanitized_build == 0;
+  const bool sequences = os::is_registered(f.area.owner) && f.has_barrier && sanitized_build == 0 && can_run_sequences;
   switch (r) {
     case Rung::mm_cid: return sequences && f.area.feature_size >= os::rseq_size_with_mm_cid;
     case Rung::cpu_id: return sequences;
@@ -56,6 +60,7 @@ bool possible(const Facts& f, Rung r) noexcept {
 
 const char* why_not_sequences(const Facts& f) noexcept {
   if (sanitized_build != 0) return "sanitizers can not see restartable sequences";
+  if (hardened) return "the hardened build encodes the links of free blocks, which sequences do not";
   if (f.area.owner == os::RseqOwner::none) return "the kernel or a sandbox refuses rseq";
   if (f.area.owner == os::RseqOwner::left_alone)
     return "libc has not registered rseq: glibc.pthread.rseq=0 leaves it to the program, or it is refused";

@@ -15,7 +15,7 @@ import re
 import signal
 from dataclasses import dataclass, field
 
-LEVELS = ["default", "check"]
+LEVELS = ["default", "check", "hardened"]
 ABORTED, FAULTED = -signal.SIGABRT, -signal.SIGSEGV
 
 DOUBLE_FREE = r"terrace: free\(\): double free of {pointer}\n"
@@ -132,7 +132,8 @@ def writes():
         yield Case("write after free, first word", "write_after_free", [size, "1"], WRITTEN, later)
         yield Case("write after free, first word", "write_after_free_then_trim", [size], WRITTEN_ANYWHERE)
     for size, offset in [("100", "40"), ("1010", "1009"), ("20000", "10000")]:
-        yield Case("write after free, elsewhere", "write_after_free_at", [size, offset], UNNOTICED, {"check": WRITTEN_AT_TRIM})
+        yield Case("write after free, elsewhere", "write_after_free_at", [size, offset], UNNOTICED,
+                   {"check": WRITTEN_AT_TRIM, "hardened": WRITTEN})
     for size, offset in [("300000", "0"), ("300000", "299999"), ("2000000", "1000000")]:
         yield Case("write after free, large block", "write_after_free_at", [size, offset], UNNOTICED, {"check": WRITTEN_AT_TRIM})
     beyond, before = "beyond its end", "before its start"
@@ -159,6 +160,11 @@ def sizes():
                names_pointer=False)
     yield Case("negative and huge sizes", "huge_sizes", [], UNNOTICED)
     yield Case("negative and huge sizes", "huge_new", [], UNNOTICED)
+
+
+def hardening():
+    yield Case("write below all blocks", "below_heap", [], SILENT, status=FAULTED, names_pointer=False)
+    yield Case("nothing to read in free blocks, no order", "hardened", [], UNNOTICED, {"default": None, "check": None})
 
 
 SAMPLED = {"default": None, "hardened": None}
@@ -208,6 +214,7 @@ def all_cases():
     yield from writes()
     yield from sizes()
     yield from sampled()
+    yield from hardening()
 
 
 def problem_of(case, level, result):

@@ -27,7 +27,7 @@ LATER = {
        for size in ["small", "large"]},
 }
 # What is right, or not the program's mistake.
-NO_MISUSE = {"sized delete, right"}
+NO_MISUSE = {"sized delete, right", "nothing to read in free blocks, no order"}
 ALWAYS = {"negative and huge sizes": "null and `ENOMEM`, or the exception"}
 
 

@@ -9,12 +9,12 @@ int main(int argc, char** argv) {
   const long first = atol(argv[2]);
   const long bytes = atol(argv[3]);
   const char* const how = argv[4];
-  char* before = allocated(size);
-  char* p = allocated(size);
-  char* behind = allocated(size);
-  memset(before, 0x55, size);
-  memset(p, 0x55, size);
-  memset(behind, 0x55, size);
+  char* three[3];
+  for (int i = 0; i < 3; ++i) three[i] = memset(allocated(size), 0x55, size);
+  /* The one in the middle: the first block of all has nothing before it. */
+  char* p = three[0];
+  if ((three[1] > p) != (three[1] > three[2])) p = three[1];
+  if ((three[2] > three[0]) != (three[2] > three[1])) p = three[2];
   announce(p);
   for (long i = first; i < first + bytes; ++i) ((volatile char*)opaque(p))[i] = 0;
   if (strcmp(how, "free") == 0) free(p);
