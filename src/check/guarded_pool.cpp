@@ -77,6 +77,7 @@ bool GuardedPool::takes_turn() noexcept {
 void* GuardedPool::allocate(std::size_t size, std::size_t align) noexcept {
   const std::size_t length = os::page_size();
   if (size > length || align > length || !takes_turn()) return nullptr;
+  if (__atomic_load_n(&waiting_, __ATOMIC_RELAXED) == 0) return nullptr;  // a hint, before the stack is walked for nothing
   Trace trace;
   take_trace(trace);
   const os::LockGuard guard(mutex_);
@@ -84,7 +85,7 @@ void* GuardedPool::allocate(std::size_t size, std::size_t align) noexcept {
   const std::uint32_t i = queue_[first_ % page_count];
   if (!os::commit(address(i), length)) return nullptr;
   ++first_;
-  --waiting_;
+  __atomic_store_n(&waiting_, waiting_ - 1, __ATOMIC_RELAXED);
   Page& page = pages_[i];
   at_end_ = !at_end_;
   page.start = address(i) + (at_end_ ? round_down(length - size, max_of<std::size_t>(align, smallest_zone)) : 0);
@@ -130,7 +131,8 @@ void GuardedPool::free(void* p, const char* function) noexcept {
   const auto i = static_cast<std::uint32_t>(&page - pages_);
   os::purge(address(i), os::page_size());
   os::deny_access(address(i), os::page_size());
-  queue_[(first_ + waiting_++) % page_count] = static_cast<std::uint16_t>(i);
+  queue_[(first_ + waiting_) % page_count] = static_cast<std::uint16_t>(i);
+  __atomic_store_n(&waiting_, waiting_ + 1, __ATOMIC_RELAXED);
 }
 
 void GuardedPool::describe(const void* p) noexcept {

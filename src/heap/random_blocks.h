@@ -20,7 +20,9 @@ inline unsigned take_random(std::uint64_t* map, std::uint32_t bits, unsigned wan
   for (std::uint32_t i = 0; i < words && n < want; ++i) {
     const std::uint32_t w = (start + i) % words;
     while (map[w] != 0 && n < want) {
-      const std::uint32_t from = random.below(64);
+      // A few tries at random; then the next one from there, which comes more often the longer the gap before it.
+      std::uint32_t from = random.below(64);
+      for (int tries = 0; tries < 8 && (map[w] >> from & 1) == 0; ++tries) from = random.below(64);
       const auto bit = (static_cast<std::uint32_t>(std::countr_zero(std::rotr(map[w], static_cast<int>(from)))) + from) % 64;
       map[w] &= ~(std::uint64_t{1} << bit);
       numbers[n++] = static_cast<std::uint16_t>(w * 64 + bit);
