@@ -58,7 +58,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();
   Record& r = window.record(found.first);
-  if (hardened && !found.zero) clear(window.address(found.first), s.granules * span::granule_size);
+  if (hardened && !found.untouched) clear(window.address(found.first), s.granules * span::granule_size);
   r.home_class = static_cast<std::uint8_t>(index(h));
   r.block_count = static_cast<std::uint16_t>(s.blocks);
   r.free_blocks = s.blocks;
