@@ -50,6 +50,7 @@ bool Heap::open() noexcept {
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
+  aligned_classes_ = &aligned_classes_for(options_.placement);
   large_.open(spans_, options_.placement, os::most_mappings());
   checker_.open(check::read_options(),
                 {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },
@@ -173,13 +174,12 @@ void* Heap::allocate_zeroed(std::size_t size) noexcept {
 
 void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
   if (align <= SizeRule::quantum) return heap::allocate(size);
-  if (size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned) {
-    const SizeClass c = aligned_class_for(size, align);
+  if (!ready()) return nullptr;
+  if (aligned_classes_->serve(size, align)) {
+    const SizeClass c = (*aligned_classes_)(size, align);
     if (void* const block = allocate_from(home_class(c, 0))) return block;
-    if (!ready()) return nullptr;
     return checker_.on() ? checker_.allocate(size, align) : small_block(c);
   }
-  if (!ready()) return nullptr;
   return checker_.on() ? checker_.allocate(size, align) : allocate_large(size, align);
 }
 

@@ -158,6 +158,7 @@ class Heap {
   check::Checker checker_;
   span::Spans spans_;
   Slabs slabs_;
+  const AlignedClasses* aligned_classes_ = nullptr;
   Large large_;
   level::Depots depots_;
   level::Budget budget_, depot_budget_;  // what the slots' caps, and what the depots may hold

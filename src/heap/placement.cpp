@@ -133,7 +133,40 @@ consteval bool shapes_hold(const Shapes& shapes) {
 }
 static_assert(shapes_hold(none_shapes) && shapes_hold(punctuated_shapes) && shapes_hold(odd_shapes));
 
+constexpr AlignedClasses none_aligned{none_shapes};
+constexpr AlignedClasses punctuated_aligned{punctuated_shapes};
+constexpr AlignedClasses odd_aligned{odd_shapes};
+
+// Each block of a class that a request may get is large enough and aligned, whatever colour its slab has.
+consteval bool aligned_hold(const AlignedClasses& classes, const Shapes& shapes) {
+  for (std::size_t align = 2 * SizeRule::quantum; align <= SizeRule::largest_aligned; align *= 2) {
+    for (std::size_t c = 1; c <= class_sizes.plain; ++c) {
+      if (!classes.serve(class_sizes.bytes[c], align)) continue;
+      const SizeClass chosen = classes(class_sizes.bytes[c], align);
+      const Shape& s = shapes[index(chosen)];
+      if (class_size(chosen) < class_sizes.bytes[c] || is_subline(chosen)) return false;
+      if (s.colours > 1 && cache_line % align != 0) return false;
+      for (std::uint32_t i = 0; i < s.blocks; ++i) {
+        if (s.offset_of(i) % align != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+static_assert(aligned_hold(none_aligned, none_shapes) && aligned_hold(odd_aligned, odd_shapes));
+static_assert(aligned_hold(punctuated_aligned, punctuated_shapes));
+
 }  // namespace
+
+const AlignedClasses& aligned_classes_for(Placement placement) noexcept {
+  switch (placement) {
+    case Placement::none: return none_aligned;
+    case Placement::odd: return odd_aligned;
+    case Placement::punctuated:
+    case Placement::random: break;
+  }
+  return punctuated_aligned;
+}
 
 const Shapes& shapes_for(Placement placement) noexcept {
   switch (placement) {

@@ -27,6 +27,15 @@ struct Shape {
   // Reciprocals: x / d == x * reciprocal >> 44 for every x below 2^22 (a slab is shorter) and d up to 2^18.
   std::uint64_t stride_reciprocal = 0, group_reciprocal = 0;
 
+  /// The largest power of two at whose multiples all blocks lie: it divides the stride, the bytes between groups if there are
+  /// several, and a line if the slab's start takes colours.
+  constexpr std::size_t alignment() const noexcept {
+    std::size_t all = stride | span::granule_size;
+    if (blocks > per_group) all |= group_bytes;
+    if (colours > 1) all |= cache_line;
+    return all & (~all + 1);
+  }
+
   /// Bytes from the slab's first block to block i.
   constexpr std::uint32_t offset_of(std::uint32_t i) const noexcept {
     return i / per_group * group_bytes + i % per_group * stride;
@@ -53,6 +62,46 @@ struct CacheShape {
 
 using Shapes = std::array<Shape, max_size_classes>;
 const Shapes& shapes_for(Placement placement) noexcept;
+
+/// Which class serves a request with an alignment above SizeRule::quantum: the smallest whose blocks are large and aligned
+/// enough. Up to 128 bytes that is often a plain class, which wastes less than the next power of two; none below a line,
+/// though, which has a word for each home.
+class AlignedClasses {
+ public:
+  /// Requires serve(size, align).
+  constexpr SizeClass operator()(std::size_t size, std::size_t align) const noexcept {
+    const SizeClass power = size <= SizeRule::largest_aligned ? aligned_class_for(size, align) : SizeClass{0};
+    if (align > largest_of_plain) return power;
+    const SizeClass least = class_for(max_of(size, cache_line));
+    const SizeClass plain{next_[row(align)][index(least)]};
+    if (power == SizeClass{0}) return plain;
+    return index(plain) != 0 && class_size(plain) <= class_size(power) ? plain : power;
+  }
+  /// Whether any class does.
+  constexpr bool serve(std::size_t size, std::size_t align) const noexcept {
+    if (size <= SizeRule::largest_aligned) return align <= SizeRule::largest_aligned;
+    return size <= SizeRule::largest && align <= largest_of_plain && next_[row(align)][index(class_for(size))] != 0;
+  }
+
+  consteval explicit AlignedClasses(const Shapes& shapes) {
+    for (std::size_t align = smallest; align <= largest_of_plain; align *= 2) {
+      std::uint8_t next = 0;
+      for (std::size_t c = class_sizes.plain; c > subline_classes; --c) {
+        if (shapes[c].alignment() % align == 0) next = static_cast<std::uint8_t>(c);
+        next_[row(align)][c] = next;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t smallest = 2 * SizeRule::quantum, largest_of_plain = 2 * cache_line;
+  static constexpr std::size_t row(std::size_t align) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(align) - std::countr_zero(smallest));
+  }
+  // By alignment and class: the first plain class from this one on whose blocks are aligned; 0: none.
+  std::array<std::array<std::uint8_t, class_sizes.plain + 1>, 3> next_{};
+};
+const AlignedClasses& aligned_classes_for(Placement placement) noexcept;
 
 const char* name_of(Placement p) noexcept;
 

@@ -67,7 +67,8 @@ static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
 constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
 constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
 
-/// The class whose blocks are at least `size` and at multiples of `align`. Requires both <= largest_aligned, align > quantum.
+/// The aligned class whose blocks are at least `size` and at multiples of `align`. Requires both <= largest_aligned,
+/// align > quantum. (Plain classes may do better: AlignedClasses in heap/placement.h.)
 constexpr SizeClass aligned_class_for(std::size_t size, std::size_t align) noexcept {
   const std::size_t bytes = max_of(std::bit_ceil(max_of(size, align)), SizeRule::smallest_aligned);
   const auto nth = static_cast<std::size_t>(std::countr_zero(bytes) - std::countr_zero(SizeRule::smallest_aligned));

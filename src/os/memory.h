@@ -29,8 +29,9 @@ Mapped map_behind(void* address, std::size_t bytes) noexcept;
 Mapped map_zeroes(void* address, std::size_t bytes) noexcept;
 /// Makes a reserved range readable and writable. False: over a limit; the range stays as it was.
 bool commit(void* address, std::size_t bytes) noexcept;
-/// Gives the memory back; the range stays committed and reads as zero. False where that does not work (some emulators and
-/// sandboxes ignore the request): then the contents are undefined and the memory is still there.
+/// Gives the memory back; the range stays committed and reads as zero. Touches no page of it. False where that does not work
+/// (locked memory; emulators and sandboxes that refuse or ignore the request): then the memory is still there, and its contents
+/// are undefined.
 bool purge(void* address, std::size_t bytes) noexcept;
 /// Gives the address space back.
 void release(void* address, std::size_t bytes) noexcept;

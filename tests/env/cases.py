@@ -246,6 +246,26 @@ def sandbox_without_other_calls(h):
             denied(h, h.terrace(), error, calls, [])
 
 
+def requests_without_effect(h):
+    """madvise(MADV_DONTNEED) says that it is done, and does nothing: what was free before is not zero."""
+    denied(h, h.glibc(), "IGNORED", "madvise", [])
+    for setting in h.rungs():
+        denied(h, setting, "IGNORED", "madvise", [])
+
+
+def aligned_blocks_waste_little(h):
+    for placement in ["none", "punctuated", "odd", "random"]:
+        h.run(h.terrace(TERRACE_PLACEMENT=placement), [h.program("residency"), "aligned"])
+
+
+def giving_back_faults_nothing_in(h):
+    command = [h.program("residency"), "huge_pages"]
+    if h.execute(h.terrace(), command).returncode == 77:
+        raise Skip("no huge pages here")
+    for setting in h.rungs():
+        h.run(setting, command)
+
+
 def locked_memory(h):
     """madvise(MADV_DONTNEED) fails on locked pages; what it did not clear is not zero."""
     command = [h.program("workout"), "30", "2", "locked"]
@@ -380,6 +400,7 @@ FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_g
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode, *address_space.ALL]
+FUNCTIONS += [requests_without_effect, aligned_blocks_waste_little, giving_back_faults_nothing_in]
 
 
 def on_every_rung(command):

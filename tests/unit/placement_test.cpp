@@ -66,6 +66,40 @@ TEST(Placement, aligned_classes_are_aligned) {
   }
 }
 
+class Aligned : public testing::TestWithParam<Placement> {};
+
+TEST_P(Aligned, requests_get_blocks_that_are_large_and_aligned_enough_in_slabs_of_any_colour) {
+  const AlignedClasses& classes = aligned_classes_for(GetParam());
+  for (std::size_t align = 32; align <= SizeRule::largest_aligned; align *= 2) {
+    for (std::size_t size = 0; size <= SizeRule::largest; size += size % 7 == 0 ? 1 : 61) {
+      ASSERT_TRUE(size > SizeRule::largest_aligned || classes.serve(size, align));
+      if (!classes.serve(size, align)) continue;
+      const SizeClass c = classes(size, align);
+      const Shape& s = shapes_for(GetParam())[index(c)];
+      ASSERT_GE(class_size(c), size) << size << " at " << align;
+      for (std::uint32_t colour = 0; colour < s.colours; ++colour) {
+        for (std::uint32_t i = 0; i < s.blocks; ++i) {
+          ASSERT_EQ((colour * cache_line + s.offset_of(i)) % align, 0U) << size << " at " << align;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Aligned, requests_at_a_line_waste_as_little_as_others) {
+  const AlignedClasses& classes = aligned_classes_for(GetParam());
+  EXPECT_TRUE(classes.serve(SizeRule::largest, cache_line));
+  EXPECT_FALSE(classes.serve(0, 2 * SizeRule::largest_aligned));
+  for (std::size_t size = 512; size <= SizeRule::largest; size += 61) {
+    EXPECT_EQ(class_size(classes(size, cache_line)), class_size(class_for(size))) << size;
+  }
+  EXPECT_EQ(class_size(classes(1088, cache_line)), 1088U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Placement, Aligned,
+                         testing::Values(Placement::none, Placement::punctuated, Placement::odd, Placement::random),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
 TEST(SizeClass, aligned_requests_find_a_class_that_is_large_and_aligned_enough) {
   for (std::size_t align = 32; align <= SizeRule::largest_aligned; align *= 2) {
     for (std::size_t size = 0; size <= SizeRule::largest_aligned; size += 61) {

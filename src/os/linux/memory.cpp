@@ -7,6 +7,7 @@
 #include "os/sysfs.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <elf.h>
 #include <sys/mman.h>
 
@@ -90,11 +91,39 @@ bool commit(void* address, std::size_t bytes) noexcept {
   return succeeded(on_range(SYS_mprotect, address, bytes, PROT_READ | PROT_WRITE));
 }
 
-// Looked at each time: user-mode emulators answer yes and do nothing, for some mappings. The read maps the shared zero page.
+namespace {
+
+enum class Obeys : std::uint8_t { unknown, yes, no };
+
+// Some user-mode emulators and sandboxes answer "done" to MADV_DONTNEED and do nothing. One trial tells, on a page that is
+// mapped for it: a trial on the range itself would have to write there first, and that write faults in a page, or a huge page.
+Obeys try_purge() noexcept {
+  const std::size_t page = page_size();
+  auto* const trial = static_cast<volatile unsigned char*>(map(page));
+  if (trial == nullptr) return Obeys::unknown;
+  *trial = 1;
+  const bool answered = succeeded(on_range(SYS_madvise, const_cast<unsigned char*>(trial), page, MADV_DONTNEED));
+  const bool cleared = *trial == 0;
+  release(const_cast<unsigned char*>(trial), page);
+  // A refusal (locked memory, a sandbox) is honest, and may not last.
+  if (!answered) return Obeys::unknown;
+  return cleared ? Obeys::yes : Obeys::no;
+}
+
+bool purge_is_obeyed() noexcept {
+  static Obeys known = Obeys::unknown;                      // whoever comes first writes what anybody would write
+  Obeys obeys = __atomic_load_n(&known, __ATOMIC_RELAXED);  // relaxed: nothing is published through it
+  if (obeys == Obeys::unknown) {
+    obeys = try_purge();
+    __atomic_store_n(&known, obeys, __ATOMIC_RELAXED);
+  }
+  return obeys == Obeys::yes;
+}
+
+}  // namespace
+
 bool purge(void* address, std::size_t bytes) noexcept {
-  auto* const probe = static_cast<volatile unsigned char*>(address);
-  *probe = 1;
-  return succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED)) && *probe == 0;
+  return purge_is_obeyed() && succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED));
 }
 
 void release(void* address, std::size_t bytes) noexcept { on_range(SYS_munmap, address, bytes, 0); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Runs a program with system calls that always fail, or end the process, as sandboxes have it.
+/* Runs a program with system calls that always fail, or end the process, as sandboxes have it, or that succeed without doing
+   anything, as emulators have it.
 
-     deny ENOSYS|EPERM|KILL NAME[,NAME...] PROGRAM [ARGUMENT...]
+     deny ENOSYS|EPERM|KILL|IGNORED NAME[,NAME...] PROGRAM [ARGUMENT...]
 
    The environment variable DENY_PRELOAD becomes the LD_PRELOAD of the program. */
 #include <errno.h>
@@ -46,6 +47,7 @@ static int refuse(int number, unsigned action) {
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   const unsigned action = strcmp(argv[1], "KILL") == 0    ? SECCOMP_RET_KILL_PROCESS
+                          : strcmp(argv[1], "IGNORED") == 0 ? SECCOMP_RET_ERRNO
                           : strcmp(argv[1], "EPERM") == 0 ? SECCOMP_RET_ERRNO | EPERM
                                                           : SECCOMP_RET_ERRNO | ENOSYS;
   const char* const preload = getenv("DENY_PRELOAD");
