@@ -197,24 +197,24 @@ def test_files_of_a_guest_are_programs_and_scripts_of_its_tests(tmp_path):
     assert names == {"libterrace.so.0", "a", "driver.py"}
 
 
-def storms():
-    names = [f"stress.{rung}.storm" for rung in ("mm_cid", "cpu_id", "getcpu", "thread")]
+def stresses():
+    names = [f"stress.{rung}.calm" for rung in ("mm_cid", "cpu_id", "getcpu", "thread")]
     listing = {"tests": [listed(n, ["x"]) for n in ("unit.Balance.x", *names, "vm.traffic")]}
     return vm_tests.read_tests(listing, BUILD)
 
 
 def test_cpus_are_unplugged_where_there_are_several():
-    many = vm.make_plan(ROW, storms(), 60)
-    one = vm.make_plan(Row("sid", "sid", "x86_64", ONE), storms(), 60)
+    many = vm.make_plan(ROW, stresses(), 60)
+    one = vm.make_plan(Row("sid", "sid", "x86_64", ONE), stresses(), 60)
     assert sum(bool(t.get("unplug")) for t in many["tests"]) == 4
     assert not any(t.get("unplug") for t in one["tests"])
 
 
 def test_what_depends_most_on_the_machine_comes_first():
-    names = [t["name"] for t in vm.make_plan(ROW, storms(), 60)["tests"]]
+    names = [t["name"] for t in vm.make_plan(ROW, stresses(), 60)["tests"]]
     assert names[0] == "vm.traffic"
     assert names[-1] == "unit.Balance.x"
-    assert names.index("unplug.stress.mm_cid.storm") < names.index("stress.getcpu.storm")
+    assert names.index("unplug.stress.mm_cid.calm") < names.index("stress.getcpu.calm")
 
 
 def test_the_guest_is_told_what_machine_it_must_find():
