@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "check/zones.h"
 #include "os/fault.h"
-#include "os/stack.h"
 
 #include <bit>
 
@@ -41,10 +40,6 @@ void Checker::open(const Options& options, const Source& source) noexcept {
     os::watch_faults(look_at_fault);
   }
   on_ = true;
-}
-
-void Checker::prepare_stacks() noexcept {
-  if (has_pool_) os::prepare_stacks();
 }
 
 void* Checker::allocate(std::size_t size, std::size_t align) noexcept {

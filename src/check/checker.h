@@ -45,8 +45,6 @@ class Checker {
 
   /// Looks at everything; `function` is whom a report names.
   void sweep(const char* function) noexcept;
-  /// After the constructors of libc, outside of malloc: from then on sampled blocks know their callers.
-  void prepare_stacks() noexcept;
 
   void before_fork() noexcept;
   void after_fork_in_parent() noexcept;

@@ -38,8 +38,6 @@ __attribute__((constructor(101))) void at_start() {
   heap.ready();
   pthread_atfork(before_fork, in_parent, in_child);
   terrace::introspect::prepare_report();
-  // Not in the first malloc: the unwinder allocates.
-  if (terrace::os::environment("TERRACE_CHECK") != nullptr && heap.ready()) heap.checker().prepare_stacks();
 }
 
 __attribute__((destructor(101))) void at_end() {

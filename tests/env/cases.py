@@ -140,6 +140,9 @@ def checks(h):
     """Valid programs do not notice TERRACE_CHECK; a value that is none is told and ignored."""
     for program in ["fork_storm", "fork_handlers", "vfork_child", "spawn", "thread_exit", "before_main", "signal_storm", "workout"]:
         h.run(h.terrace(), [h.program(program)], TERRACE_CHECK="1,sample:3,quarantine:256K")
+    # What is done for stacks, at the start of a process, leaves its environment and arguments alone.
+    for value in ["1", "1,sample:1"]:
+        h.run(h.terrace(), ["sh", "-c", "sh -c 'echo $KEPT $0 ok' first"], stdout="kept first ok\n", KEPT="kept", TERRACE_CHECK=value)
     line = r"terrace: TERRACE_CHECK yes: none of 0, 1\[,sample:N\]\[,quarantine:BYTES\]; ignored\n"
     h.run(h.terrace(), [h.program("workout"), "3"], TERRACE_CHECK="yes", stderr=line)
 

@@ -3,8 +3,10 @@
 
 #include "base/bits.h"
 
+#include <atomic>
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 // glibc's; musl has none. It reads the tables of the exception handlers, which are there without frame pointers (ADR 16).
 extern "C" int backtrace(void** frames, int size) __attribute__((weak));
@@ -14,7 +16,7 @@ namespace {
 
 constexpr int most_frames = 32;
 
-bool prepared = false;  // written before main, once, like the range
+std::atomic<bool> prepared{false}, begun{false};
 struct Range {
   std::uintptr_t begin = 0, end = 0;
 };
@@ -38,19 +40,30 @@ bool is_own(const void* code) noexcept {
   return address >= own_object.begin && address < own_object.end;
 }
 
-}  // namespace
-
-void prepare_stacks() noexcept {
-  if (backtrace == nullptr || prepared) return;
+// The first backtrace() loads libgcc. Before libc is initialised (it has no environment then) that would initialise libc as
+// well, with nothing known of arguments and environment; and the loader, which allocates, must not be entered in the middle of
+// its work. Else the next capture tries.
+bool is_prepared() noexcept {
+  // [S1] acquire, pairs with the release below: the range is seen.
+  if (prepared.load(std::memory_order_acquire)) return true;
+  if (backtrace == nullptr || environ == nullptr || _r_debug.r_state != r_debug::RT_CONSISTENT) return false;
+  if (begun.exchange(true, std::memory_order_relaxed)) return false;  // relaxed: one of them does it
   void* frames[1];
   dl_iterate_phdr(find_own_object, nullptr);
   backtrace(frames, 1);
-  prepared = true;
+  prepared.store(true, std::memory_order_release);  // [S1]
+  return true;
 }
 
+}  // namespace
+
 unsigned capture_stack(const void** frames, unsigned size) noexcept {
-  if (!prepared || inside) return 0;
+  if (inside) return 0;
   inside = true;
+  if (!is_prepared()) {
+    inside = false;
+    return 0;
+  }
   void* all[most_frames];
   const int found = backtrace(all, most_frames);
   unsigned n = 0;
