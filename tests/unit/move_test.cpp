@@ -75,9 +75,12 @@ class MoveTest : public testing::Test {
     const span::Window& window = heap.spans().window();
     const span::GranuleIndex first = window.index_of(p);
     const span::GranuleIndex behind = first + window.record(first).granules;
+    // A hole that is too short for a large block is too short for the block to grow, too.
+    constexpr std::uint32_t shortest = 3;
     const auto is_free = [&] {
-      return !window.contains(window.address(behind)) || window.record(behind).state == State::clean ||
-             window.record(behind).state == State::dirty;
+      if (!window.contains(window.address(behind))) return true;
+      const span::Record& r = window.record(behind);
+      return (r.state == State::clean || r.state == State::dirty) && r.granules >= shortest;
     };
     while (is_free()) blocks_.push_back(heap.allocate(150 * kib));
     fill(p, 0, bytes);
