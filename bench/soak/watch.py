@@ -34,13 +34,14 @@ def descendants(pid: int) -> list[int]:
 
 
 def held(pid: int) -> int:
-    """Bytes of physical memory of a process and its descendants; shared pages count by share (Pss)."""
+    """Bytes of physical memory of a process and its descendants, each page by its share (Pss). Without shared memory, which a
+    server maps itself and fills as it likes (PostgreSQL's buffers)."""
     total = 0
     for one in descendants(pid):
         with contextlib.suppress(OSError):
             rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
-            if line := re.search(r"^Pss: +(\d+) kB", rollup, re.M):
-                total += int(line.group(1)) * 1024
+            sizes = dict(re.findall(r"^(Pss|Pss_Shmem): +(\d+) kB", rollup, re.M))
+            total += (int(sizes.get("Pss", 0)) - int(sizes.get("Pss_Shmem", 0))) * 1024
     return total
 
 

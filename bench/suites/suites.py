@@ -132,7 +132,10 @@ def _run_redis(folder: Path, environment: dict[str, str]) -> Results:
 def _prepare_memcached(scratch: Path) -> Path:
     need("perl", "cc", "memcached")
     folder = unpacked(scratch, "memcached")
-    link(folder, "memcached-debug", "memcached")
+    # The suite asks for an option that only builds with a sandbox have.
+    program = folder / "memcached-debug"
+    program.write_text('#!/bin/sh\nset -- $(echo " $* " | sed "s/ -o relaxed_privileges / /")\nexec memcached "$@"\n')
+    program.chmod(0o755)
     if not (folder / "timedrun").exists():
         subprocess.run(["cc", "-O1", "-w", "-o", "timedrun", "timedrun.c"], cwd=folder, check=True)
     return folder

@@ -26,7 +26,7 @@ print("ready", flush=True)
 for line in sys.stdin:
     word, _, size = line.partition(" ")
     if word == "grow":
-        m = mmap.mmap(-1, int(size) << 20)
+        m = mmap.mmap(-1, int(size) << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         for at in range(0, len(m), 4096):
             m[at] = 1
         held.append(m)
@@ -129,6 +129,20 @@ def test_processes_below_the_server_count(running):
         shell.communicate("\n")
     assert abs(one.held() - before) < 5 * MIB
     assert watch.held(os.getpid()) >= before
+
+
+def test_shared_memory_is_not_the_allocators():
+    code = (
+        "import mmap; m = mmap.mmap(-1, 50 << 20); m[:] = bytes(50 << 20); "
+        "print('ready', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert watch.held(process.pid) < 40 * MIB
+        process.communicate("\n")
 
 
 def spiked(one: soak.Running) -> Spiked:
