@@ -92,6 +92,11 @@ class RedisLoad:
         self._random = random.Random(7)
         for first in range(0, self.KEYS, 500):
             self._client.calls([("set", f"s:{i}", noise(self._random, drawn_size(self._random, 8192))) for i in range(first, first + 500)])
+        # Full from the start: the steps would fill them for half an hour.
+        for i in range(1000):
+            self._client.call("rpush", f"l:{i}", *(noise(self._random, drawn_size(self._random, 512)) for _ in range(100)))
+        for i in range(500):
+            self._client.call("zadd", f"z:{i}", *(word for m in range(200) for word in (self._random.randrange(10**6), f"m{m}")))
 
     def step(self, number: int) -> int:
         r = self._random
