@@ -22,12 +22,6 @@ constinit Heap heap;
 
 namespace {
 
-constexpr std::uint64_t budget_per_slot = 256 * kib;
-constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
-constexpr std::uint64_t depot_budget_floor = 128 * kib;
-constexpr std::uint64_t rush_per_slot = 4 * mib;
-constexpr std::uint64_t budget_floor = 256 * kib;
-constexpr std::uint64_t budget_share = 16;                         // of the memory in use
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
 
@@ -79,17 +73,6 @@ bool Heap::open_core() noexcept {
   update_limits();
   publish_fast_path();
   return true;
-}
-
-void Heap::update_limits() noexcept {
-  const unsigned slots = core_.slot_count();
-  if (options_.budget != 0) {
-    budget_.set_limit(options_.budget - options_.budget / 4);
-    return depot_budget_.set_limit(options_.budget / 4);
-  }
-  const std::uint64_t by_use = spans_.taken_bytes() / budget_share;
-  budget_.set_limit(max_of(budget_floor + budget_per_slot * slots, by_use), rush_per_slot * slots);
-  depot_budget_.set_limit(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), rush_per_slot * slots);
 }
 
 // [H2] The fast paths load a limit and then, if it is not 0, the fields written here, with nothing but the branch in between. A
@@ -202,6 +185,7 @@ void Heap::free_plain(void* p) noexcept {
     free_small(p, h);
   } else if (large_.is_block(p)) {
     large_.free(p, tick());
+    keep_bound();
   } else {
     report_invalid_pointer("free", p);
   }
@@ -250,8 +234,12 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (have == 0) {
     have = usable_size(p, "realloc");
     if (size > SizeRule::largest) {
-      if (large_.resize(p, size)) return p;
-      if (void* const moved = large_.move(p, size)) return moved;
+      const bool resized = large_.resize(p, size);
+      void* const moved = resized ? p : large_.move(p, size);
+      if (moved != nullptr) {
+        keep_bound();
+        return moved;
+      }
     }
   } else if (size <= have && (size > have / 2 || have <= cache_line)) {
     return p;

@@ -148,6 +148,18 @@ class Heap {
   std::uint64_t purged_bytes() const noexcept;
   static void drain_thread_slot(level::Slot& slot) noexcept;
 
+  // surplus.cpp: the bound on all that is resident beyond what is live
+  std::uint64_t surplus() const noexcept;
+  std::uint64_t surplus_share() const noexcept;
+  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_large(); }
+  /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
+  void keep_bound() noexcept {
+    if (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed)) [[unlikely]]
+      shed();
+  }
+  void shed() noexcept;
+  void shed_down_to(std::uint64_t target) noexcept;
+
   bool with_random_line() noexcept;
   std::size_t small_size(const void* p) const noexcept;
 
@@ -171,6 +183,8 @@ class Heap {
   std::atomic<std::uint64_t> last_tick_{0};
   os::Mutex switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
+  // Beyond the bound, in bytes: what could not be given back at the last try. relaxed: a stale one costs one more try.
+  std::atomic<std::uint64_t> tolerated_{0};
   SharedCounter depot_refusals_;
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_, as the places that a round has reached:
   std::uint32_t round_slot_ = 0, round_stacks_ = 0;

@@ -57,9 +57,11 @@ std::uint64_t Heap::tick() noexcept {
   go_on_round();
   budget_.fade();
   depot_budget_.fade();
-  slabs_.fade();
+  slabs_.tick();
   spans_.decay(now);
+  tolerated_.store(0, std::memory_order_relaxed);
   maintenance_.unlock();
+  keep_bound();
   return now;
 }
 

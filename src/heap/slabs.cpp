@@ -4,7 +4,7 @@
 #include "base/hardened.h"
 #include "base/report.h"
 #include "heap/random_blocks.h"
-#include "os/memory.h"
+#include "heap/sectors.h"
 #include "os/secret.h"
 
 #include <bit>
@@ -18,37 +18,12 @@ using span::Record;
 
 namespace {
 
-constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab
-constexpr std::size_t max_slab_pages = 1024;       // 64 granules of 4 KiB pages: four times the longest slab
-
 // Free blocks of the hardened build hold zeroes.
 void clear(std::byte* from, std::size_t bytes) noexcept {
   if (!os::purge(from, bytes)) std::memset(from, 0, bytes);
 }
 
 }  // namespace
-
-void Slabs::link(Class& c, GranuleIndex first) noexcept {
-  Record& r = spans_->window().record(first);
-  r.previous = no_granule;
-  r.next = c.partial;
-  (c.partial != no_granule ? spans_->window().record(c.partial).previous : c.partial_last) = first;
-  c.partial = first;
-}
-
-void Slabs::link_last(Class& c, GranuleIndex first) noexcept {
-  Record& r = spans_->window().record(first);
-  r.next = no_granule;
-  r.previous = c.partial_last;
-  (c.partial_last != no_granule ? spans_->window().record(c.partial_last).next : c.partial) = first;
-  c.partial_last = first;
-}
-
-void Slabs::unlink(Class& c, GranuleIndex first) noexcept {
-  const Record& r = spans_->window().record(first);
-  (r.previous == no_granule ? c.partial : spans_->window().record(r.previous).next) = r.next;
-  (r.next != no_granule ? spans_->window().record(r.next).previous : c.partial_last) = r.previous;
-}
 
 // Called with the class locked; the span lock is below it in rank.
 GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
@@ -61,10 +36,12 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   if (hardened && !found.untouched) clear(window.address(found.first), s.granules * span::granule_size);
   r.home_class = static_cast<std::uint8_t>(index(h));
   r.block_count = static_cast<std::uint16_t>(s.blocks);
-  r.free_blocks = s.blocks;
+  r.free_blocks = static_cast<std::uint16_t>(s.blocks);
+  r.list = static_cast<std::uint8_t>(In::none);
   r.start = static_cast<std::uint32_t>(c.next_colour++ * s.colour_step % s.colours * cache_line);
   r.scan = 0;
-  r.when = 0;
+  r.purged = found.clean ? Sectors(s, r.start).all() : 0;
+  r.waste = {.holes = static_cast<std::uint16_t>(found.clean ? s.blocks : 0), .stuck = 0, .looked = 0, .counted = 0};
   for (std::uint32_t w = 0; w * 64 < s.blocks; ++w) {
     const std::uint32_t left = s.blocks - w * 64;
     r.free_map[w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
@@ -73,7 +50,8 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
     // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
     __atomic_store_n(&window.class_byte(found.first + g), r.home_class, __ATOMIC_RELEASE);
   }
-  link(c, found.first);
+  spans_->add_unused(s.granules * span::granule_size);
+  count_waste(h, found.first);
   ++c.empty;
   c.counters.slabs_made.add();
   return found.first;
@@ -81,59 +59,17 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
 
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
-  unlink(c, first);
+  leave(c, first);
   --c.empty;
   const span::Window& window = spans_->window();
-  take_waste(window.record(first), window.record(first).when);
-  for (std::uint32_t g = 0; g < window.record(first).granules; ++g) {
+  const Record& r = window.record(first);
+  waste_.sub(std::uint64_t{r.waste.counted} * shape(h).stride);
+  spans_->add_unused(std::uint64_t{0} - r.granules * span::granule_size);
+  for (std::uint32_t g = 0; g < r.granules; ++g) {
     __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
   c.counters.slabs_released.add();
   spans_->give_unsettled(first);
-}
-
-// Record::when of a slab: free blocks with resident pages, in bytes. Blocks that are cut have their share in it. How much there
-// was.
-std::uint64_t Slabs::take_waste(Record& r, std::uint64_t bytes) noexcept {
-  bytes = min_of(bytes, r.when);
-  r.when -= bytes;
-  waste_.sub(bytes);
-  return bytes;
-}
-
-// Worth a system call, and the process has more of it than it may keep.
-bool Slabs::wasteful(const Record& r) noexcept {
-  if (r.when < worth_purging) return false;
-  const std::uint64_t in_use = spans_->taken_bytes();
-  return waste_.read() > max_of(small_.bound(in_use), bulky_.bound(in_use));
-}
-
-// Gives back the pages of a slab in which no block is in use, and puts it where it is cut from last.
-void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
-  Class& c = classes_[index(h)];
-  Record& r = spans_->window().record(first);
-  const Shape& s = shape(h);
-  const std::size_t page = os::page_size();
-  const std::size_t pages = r.granules * span::granule_size / page;
-  bool used[max_slab_pages] = {};
-  for (std::uint32_t i = 0; i < r.block_count; ++i) {
-    if ((r.free_map[i / 64] >> i % 64 & 1) != 0) continue;
-    const std::size_t start = r.start + s.offset_of(i);
-    for (std::size_t p = start / page; p <= (start + s.stride - 1) / page; ++p) used[p] = true;
-  }
-  for (std::size_t p = 0; p < pages; ++p) {
-    std::size_t end = p;
-    while (end < pages && !used[end]) ++end;
-    if (end == p) continue;
-    if (os::purge(spans_->window().address(first) + p * page, (end - p) * page)) {
-      c.counters.purged_bytes.add((end - p) * page);
-      retention(s).given_back((end - p) * page);
-    }
-    p = end;
-  }
-  take_waste(r, r.when);
-  unlink(c, first);
-  link_last(c, first);
 }
 
 void Slabs::seed() noexcept {
@@ -142,9 +78,10 @@ void Slabs::seed() noexcept {
   }
 }
 
+// Slabs whose free blocks hold pages come first.
 GranuleIndex Slabs::slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept {
-  if (c.partial == no_granule) return may_grow ? make_slab(h) : no_granule;
-  GranuleIndex slab = c.partial;
+  GranuleIndex slab = c.resident.first != no_granule ? c.resident.first : c.bare.first;
+  if (slab == no_granule) return may_grow ? make_slab(h) : no_granule;
   if constexpr (hardened) {  // one of the first few
     for (std::uint32_t further = c.random.below(4); further != 0; --further) {
       const GranuleIndex next = spans_->window().record(slab).next;
@@ -158,7 +95,7 @@ GranuleIndex Slabs::slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept {
 unsigned Slabs::gather(Class& c, Record& r, unsigned want, std::uint16_t* indices) noexcept {
   if constexpr (hardened) {
     const unsigned taken = take_random(r.free_map, r.block_count, want, indices, c.random);
-    r.free_blocks -= taken;
+    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - taken);
     return taken;
   }
   unsigned n = 0;
@@ -172,7 +109,7 @@ unsigned Slabs::gather(Class& c, Record& r, unsigned want, std::uint16_t* indice
     if (n == want) break;
   }
   r.scan = w;
-  r.free_blocks -= n;
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - n);
   return n;
 }
 
@@ -228,15 +165,18 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
     if (first == no_granule) return chain::empty;
     Record& r = spans_->window().record(first);
     if (r.free_blocks == r.block_count) --c.empty;
-    const std::uint64_t free_bytes = std::uint64_t{r.free_blocks} * shape(h).stride;
+    const std::uint32_t resident = resident_blocks(r);
     n = gather(c, r, want, indices);
-    const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
-    const std::uint64_t resident = take_waste(r, bytes * r.when / free_bytes);
-    if (resident < bytes) retention(shape(h)).needed(bytes - resident);
-    if (r.free_blocks == 0) unlink(c, first);
+    fill_holes(h, r, indices, n);
+    const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
+    if (fewer < n) retention(shape(h)).needed(std::uint64_t{n - fewer} * shape(h).stride);
+    count_waste(h, first);
     start = first_block(first);
     c.counters.cut.add(n);
   }
+  const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
+  cut_bytes_.add(bytes);
+  spans_->add_unused(std::uint64_t{0} - bytes);
   // The blocks are ours: they are linked, and their pages faulted in, without the lock.
   return link_blocks(start, shape(h), indices, n);
 }
@@ -261,21 +201,21 @@ ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blo
     r.scan = min_of(r.scan, nth / 64);
     blocks = chain::rest(blocks);
   }
-  r.when += std::uint64_t{n} * s.stride;
-  if (r.free_blocks == 0) link(classes_[index(h)], first);
-  r.free_blocks += n;
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + n);
   return blocks;
 }
 
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
 void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
-  Record& r = spans_->window().record(first);
+  const Record& r = spans_->window().record(first);
+  count_waste(h, first);
   if (r.free_blocks == r.block_count) {
     ++c.empty;
-    if (c.empty > 1 || wasteful(r)) return release_slab(h, first);
+    if (c.empty > 1 || wasteful(h, r)) release_slab(h, first);
+  } else if (wasteful(h, r)) {
+    purge_free_pages(h, first);
   }
-  if (wasteful(r)) purge_free_pages(h, first);
 }
 
 void Slabs::put_back(ChainWord blocks) noexcept {
@@ -284,7 +224,8 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   const HomeClass h{window.class_byte(window.index_of(chain::first(blocks)))};
   if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
   const unsigned n = chain::count(blocks);
-  waste_.add(std::uint64_t{n} * shape(h).stride);
+  cut_bytes_.sub(std::uint64_t{n} * shape(h).stride);
+  spans_->add_unused(std::uint64_t{n} * shape(h).stride);
   {
     const os::LockGuard guard(classes_[index(h)].mutex);
     classes_[index(h)].counters.returned.add(n);
@@ -297,23 +238,6 @@ void Slabs::put_back(ChainWord blocks) noexcept {
     }
   }
   spans_->settle();  // for the slabs released: not under the lock of the class
-}
-
-void Slabs::trim() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) {
-    Class& c = classes_[h];
-    const os::LockGuard guard(c.mutex);
-    const GranuleIndex last = c.partial_last;  // purging moves slabs behind it
-    for (GranuleIndex i = c.partial, next = i; i != no_granule && next != no_granule; i = next) {
-      const Record& r = spans_->window().record(i);
-      next = i == last ? no_granule : r.next;
-      if (r.free_blocks == r.block_count) {
-        release_slab(home_at(h), i);
-      } else if (r.when != 0) {
-        purge_free_pages(home_at(h), i);
-      }
-    }
-  }
 }
 
 void* Slabs::block_start(const void* p) const noexcept {

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The global level for small blocks: slabs. What is known of a slab stands in its span's record, never in its blocks, so a slab
 // that is free altogether can be purged.
+//
+// Invariants of what is known of pages, while the class is not locked:
+//   W1  a sector of a slab whose bit is set in Record::purged holds no pages, and no block that lies in it, if only in part, is
+//       in use
+//   W2  Waste::holes = blocks that lie in purged sectors
+//   W3  waste() = sum over slabs of Waste::counted * stride
+//   W4  a slab is in `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no list
+// Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
+// slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone, or a
+// tick of maintenance has the slabs looked at again of which any has.
 #pragma once
 
 #include "arch/chain.h"
@@ -32,12 +42,15 @@ class Slabs {
   void put_back(ChainWord blocks) noexcept;
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
+  /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
+  void shed(std::uint64_t bytes) noexcept;
+  /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
+  void tick() noexcept;
 
-  /// At each tick, under the lock of maintenance.
-  void fade() noexcept {
-    small_.fade();
-    bulky_.fade();
-  }
+  /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.
+  std::uint64_t waste() const noexcept { return waste_.read(); }
+  /// Blocks that were cut and are not back.
+  std::uint64_t in_use_bytes() const noexcept { return cut_bytes_.read(); }
 
   /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
   void* block_start(const void* p) const noexcept;
@@ -52,41 +65,55 @@ class Slabs {
   void reset_after_fork() noexcept;
 
  private:
+  enum class In : std::uint8_t { none, resident, bare };  // Record::list
+  struct List {
+    span::GranuleIndex first = span::no_granule, last = span::no_granule;
+  };
   struct alignas(cache_line) Class {
-    os::Mutex mutex;                                // rank: slabs
-    span::GranuleIndex partial = span::no_granule;  // slabs with free blocks; those without their pages come last
-    span::GranuleIndex partial_last = span::no_granule;
-    std::uint32_t empty = 0;  // of these, entirely free
+    os::Mutex mutex;          // rank: slabs
+    List resident;            // slabs with counted waste, the one that got it last in front
+    List bare;                // other slabs with free blocks
+    std::uint32_t empty = 0;  // slabs that are entirely free
     std::uint32_t next_colour = 0;
     SlabCounters counters;
     Random random;  // hardened build
   };
 
   ChainWord cut(HomeClass h, unsigned want, bool may_grow) noexcept;
+  // slabs.cpp
   void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
-  void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
-  bool wasteful(const span::Record& r) noexcept;
-  std::uint64_t take_waste(span::Record& r, std::uint64_t bytes) noexcept;
-  void link(Class& c, span::GranuleIndex first) noexcept;
-  void link_last(Class& c, span::GranuleIndex first) noexcept;
-  void unlink(Class& c, span::GranuleIndex first) noexcept;
   span::GranuleIndex slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept;
   unsigned gather(Class& c, span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
   ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
+
+  // waste.cpp; the class is locked, purge_free_pages() drops the lock in between
+  static std::uint32_t resident_blocks(const span::Record& r) noexcept {
+    return r.free_blocks - min_of<std::uint32_t>(r.free_blocks, r.waste.holes);
+  }
+  void enter(Class& c, span::GranuleIndex first, In list) noexcept;
+  void leave(Class& c, span::GranuleIndex first) noexcept;
+  void count_holes(HomeClass h, span::Record& r) noexcept;
+  void fill_holes(HomeClass h, span::Record& r, const std::uint16_t* indices, unsigned n) noexcept;
+  void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
+  bool wasteful(HomeClass h, const span::Record& r) noexcept;
+  std::uint64_t allowed() noexcept;
+  void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  void shed_class(HomeClass h, std::uint64_t bytes) noexcept;
+  void look_again(HomeClass h, bool all) noexcept;
+
+  List& list(Class& c, In in) noexcept { return in == In::resident ? c.resident : c.bare; }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
     return spans_->window().address(first) + spans_->window().record(first).start;
   }
 
-  /// Free blocks whose pages are resident, in bytes: an estimate, never less than what it stands for is worth purging.
-  std::uint64_t waste() const noexcept { return waste_.read(); }
-
   span::Spans* spans_ = nullptr;
-  SharedCounter waste_;
+  SharedCounter waste_, cut_bytes_;
+  std::uint32_t hand_ = 0;  // of shed(), over classes; whose caller sees to it that there is only one
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
   // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
   static constexpr std::uint32_t bulky = 4 * kib;

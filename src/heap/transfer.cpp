@@ -259,6 +259,7 @@ void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   if (w == chain::empty) {
     w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
     follow_frontier();
+    keep_bound();
   }
   if (w != chain::empty) return hand_out(slot, word, w);
   if (void* const block = steal_block(c)) return block;
@@ -321,9 +322,13 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   if (w == chain::empty) return;
   if (!at_home) transfers_[index(c)].foreign.add(chain::count(w));
   store_chain(w);
+  keep_bound();
 }
 
-void Heap::free_past_core(void* p) noexcept { slabs_.put_back(chain::pushed(chain::empty, p)); }
+void Heap::free_past_core(void* p) noexcept {
+  slabs_.put_back(chain::pushed(chain::empty, p));
+  keep_bound();
+}
 
 void Heap::free_small(void* p, HomeClass h) noexcept {
   Slot* const slot = core_.current();
@@ -335,7 +340,10 @@ void Heap::free_small(void* p, HomeClass h) noexcept {
     if (r == arch::Sequence::freed_twice) report_double_free("free", p);
     if (attempt == 0) {
       const unsigned before = load_cap(*slot, h);
-      if (grow_cap(*slot, h) <= before) spill(*slot, h);
+      if (grow_cap(*slot, h) <= before)
+        spill(*slot, h);
+      else
+        keep_bound();
     }
   }
   free_past_core(p);

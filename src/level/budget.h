@@ -22,7 +22,8 @@ class Budget {
     most_extra_.store(in_rush, std::memory_order_relaxed);
   }
   std::uint64_t limit() const noexcept {
-    return limit_.load(std::memory_order_relaxed) + extra_.load(std::memory_order_relaxed);
+    return limit_.load(std::memory_order_relaxed) +
+           min_of(extra_.load(std::memory_order_relaxed), most_extra_.load(std::memory_order_relaxed));
   }
   std::uint64_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
 

@@ -27,6 +27,14 @@ enum class State : std::uint8_t {
   interior,  // not the first granule of its span; the last one of a free span knows its `first`
 };
 
+/// Of the free blocks of a slab, how many hold pages; all numbers are of blocks. See heap/slabs.h, [W].
+struct Waste {
+  std::uint16_t holes;    // free, and in a purged sector
+  std::uint16_t stuck;    // were resident when the slab was looked at, and shared their pages with blocks in use
+  std::uint16_t looked;   // in use then, or the most since
+  std::uint16_t counted;  // resident, and worth a look: counted in the sum of all slabs
+};
+
 /// What is known of a span stands at its first granule; `first` also at every granule of a slab, at the last of any span, and
 /// at the one in which a large block starts. state, granules and first are written under the lock of the span level, since
 /// neighbours read them; the rest belongs to whoever has the span.
@@ -37,7 +45,8 @@ struct Record {
   std::uint32_t granules;     // length of the span
   GranuleIndex first;
   GranuleIndex next, previous;  // in a free list, in the list of partial slabs
-  std::uint32_t free_blocks;    // slab: how many of them are free
+  std::uint16_t free_blocks;    // slab: how many of them are free
+  std::uint8_t list;            // slab: see heap/slabs.h
   union {
     std::uint32_t start;  // slab: colour.  large: line offset, in the granule where the block starts
     GranuleIndex older;   // dirty: given before this one
@@ -46,10 +55,14 @@ struct Record {
     std::uint32_t scan;  // slab: no block is free in the words of free_map before this one.  large: that granule - first
     GranuleIndex newer;  // dirty: given after this one
   };
-  std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for.  slab: see heap/slabs.cpp
+  union {
+    std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for
+    Waste waste;         // slab
+  };
+  std::uint64_t purged;  // slab: one bit per sector (heap/sectors.h), set = its pages are given back
   // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
   std::uint64_t free_map[64];
 };
-static_assert(sizeof(Record) == 552, "below 1 % of a granule");
+static_assert(sizeof(Record) == 560, "below 1 % of a granule");
 
 }  // namespace terrace::span

@@ -74,7 +74,7 @@ std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
 
 std::uint64_t Spans::bound() noexcept {
   const std::uint64_t for_reuse = min_of(2 * bytes_of(last_given_), dirty_ceiling_for_reuse);
-  return max_of(retention_.bound(taken_bytes_.read()), for_reuse);
+  return max_of(retention_.bound(in_use_bytes()), for_reuse);
 }
 
 void Spans::settle() noexcept {
@@ -87,8 +87,17 @@ void Spans::settle() noexcept {
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
   retention_.fade();
+  for_large_.fade();
   while (oldest_ != no_granule && record(oldest_).when + decay_ms_ <= now && purge_oldest() != 0) {
   }
+}
+
+std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
+  const os::LockGuard guard(mutex_);
+  const std::uint64_t purged = purge_beyond(bytes);
+  retention_.given_back(purged);
+  for_large_.given_back(purged);
+  return purged;
 }
 
 std::size_t Spans::purge_all() noexcept {

@@ -128,6 +128,9 @@ GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
 Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(granules, worth_keeping);
+  if (state == State::large && (found == no_granule || record(found).state == State::clean)) {
+    for_large_.needed(bytes_of(granules));
+  }
   if (found == no_granule) found = grow(granules);
   if (found == no_granule) found = find_when_short(granules);
   if (found == no_granule) return {};

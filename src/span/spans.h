@@ -65,12 +65,25 @@ class Spans {
 
   /// Gives back what has been dirty for longer than the decay time; called now and then by slow paths.
   void decay(std::uint64_t now) noexcept;
+  /// Gives dirty memory back, oldest first, until no more than `bytes` are left. Bytes purged.
+  std::uint64_t purge_down_to(std::uint64_t bytes) noexcept;
   /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
+
+  /// Dirty memory beyond all other bounds, because large blocks needed again what was given back a moment before. By ticks that
+  /// has faded after some seconds.
+  std::uint64_t regretted_for_large() noexcept { return for_large_.bound(0); }
 
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
   std::uint64_t taken_bytes() const noexcept { return taken_bytes_.read(); }
+  /// Of these, without what slabs hold free: what the allowances are shares of. Two numbers, read one after the other.
+  std::uint64_t in_use_bytes() const noexcept {
+    const std::uint64_t unused = unused_bytes_.read(), taken = taken_bytes_.read();
+    return taken - min_of(taken, unused);
+  }
+  /// By whoever makes slabs of spans: bytes in which no block is in use; modulo 2^64.
+  void add_unused(std::uint64_t bytes) noexcept { unused_bytes_.add(bytes); }
   const SpanCounters& counters() const noexcept { return counters_; }
   os::Mutex& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
@@ -121,8 +134,10 @@ class Spans {
   std::uint32_t repairs_ = 0;     // how often reset_after_fork() was called, in this line of processes
   std::uint32_t last_given_ = 0;  // granules
   LockedCounter dirty_bytes_, taken_bytes_;
+  SharedCounter unused_bytes_;
   SpanCounters counters_;
-  Retention retention_{retention};  // under the lock
+  Retention retention_{retention};  // under the lock, as the next
+  Retention for_large_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
   std::uint64_t decay_ms_ = 1000;
 };
 

@@ -261,6 +261,28 @@ def aligned_blocks_waste_little(h):
         h.run(h.terrace(TERRACE_PLACEMENT=placement), [h.program("residency"), "aligned"])
 
 
+def residency(h, *shapes):
+    for setting in h.rungs():
+        for shape in shapes:
+            h.run(setting, [h.program("residency"), *shape.split()])
+
+
+def resident_after_fragmentation(h):
+    """The larger of 16 MiB and a quarter of what is live, beyond the pages of live blocks."""
+    residency(h, "islands", "sawtooth", "replaced")
+
+
+def resident_after_a_spike(h):
+    """By the frees themselves: no time has to pass and nobody has to call again, so an idle process is no worse than a busy one."""
+    residency(h, *(f"spike {size} {after}" for size in [100, 4000, 100000] for after in ["idle", "fast", "busier"]))
+
+
+def resident_after_many_threads(h):
+    for setting in h.rungs():
+        of_threads = "each" if setting.name == "thread" else "shared"
+        h.run(setting, [h.program("residency"), "threads", "1000", of_threads])
+
+
 def giving_back_faults_nothing_in(h):
     command = [h.program("residency"), "huge_pages"]
     if h.execute(h.terrace(), command).returncode == 77:
@@ -403,7 +425,8 @@ FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_g
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
              locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode, *address_space.ALL]
-FUNCTIONS += [requests_without_effect, aligned_blocks_waste_little, giving_back_faults_nothing_in]
+FUNCTIONS += [requests_without_effect, aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation,
+              resident_after_a_spike, resident_after_many_threads]
 
 
 def on_every_rung(command):

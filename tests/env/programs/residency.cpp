@@ -150,7 +150,7 @@ void aligned() {
 void spike(std::size_t size, const char* after) {
   for (std::size_t i = 0; i < std::min(300 * mib / size, most_blocks); ++i) take(size);
   free_all_but(0);
-  const double end = now() + 1;
+  const double end = now() + 0.3;
   while (now() < end) {
     if (std::strcmp(after, "fast") == 0) {
       for (int i = 0; i < 100; ++i) std::free(opaque(std::malloc(64)));

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The bound on all memory that is resident beyond what is live (docs/adr/0018):
+//
+//   surplus   free blocks in slabs whose pages are resident + dirty spans + what slots and depots may hold
+//   bound     the larger of 16 MiB and a quarter of what is live
+//
+// It holds whenever a slow path has ended, since each that could break it looks, and whoever finds it broken mends it. Neither
+// the passing of time nor the fast paths can break it: those move blocks between the program and the words of slots, which
+// count in full. So no thread, timer or signal is needed. Allowances by what is regretted and was lately in use exist inside of
+// it.
+//
+// Not in the surplus: free blocks that share pages with blocks in use. No allocator can give those back.
+#include "heap/heap.h"
+
+namespace terrace::heap {
+namespace {
+
+constexpr std::uint64_t bound_floor = 16 * mib;
+constexpr std::uint64_t bound_share = 4;    // of what is live
+constexpr std::uint64_t shed_further = 16;  // of the bound, so that not every call sheds a little
+
+constexpr std::uint64_t budget_per_slot = 256 * kib;
+constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
+constexpr std::uint64_t depot_budget_floor = 128 * kib;
+constexpr std::uint64_t rush_per_slot = 4 * mib;
+constexpr std::uint64_t budget_floor = 256 * kib;
+constexpr std::uint64_t budget_share = 16;  // of the memory in use
+
+}  // namespace
+
+std::uint64_t Heap::surplus() const noexcept {
+  return slabs_.waste() + spans_.dirty_bytes() + budget_.granted() + depot_budget_.granted();
+}
+
+// Who sets a budget wants that much in the levels. Blocks in the levels left the slabs, but are not live.
+std::uint64_t Heap::surplus_share() const noexcept {
+  const std::uint64_t out = slabs_.in_use_bytes() + large_.counters().live_bytes.read();
+  const std::uint64_t live = out - min_of(out, budget_.granted() + depot_budget_.granted());
+  return max_of(bound_floor, live / bound_share) + options_.budget;
+}
+
+// The shares of the bound that the levels get add up to 7/8, in a rush of both.
+void Heap::update_limits() noexcept {
+  const unsigned slots = core_.slot_count();
+  if (options_.budget != 0) {
+    budget_.set_limit(options_.budget - options_.budget / 4);
+    return depot_budget_.set_limit(options_.budget / 4);
+  }
+  const std::uint64_t by_use = spans_.in_use_bytes() / budget_share;
+  const std::uint64_t eighth = surplus_share() / 8;
+  const std::uint64_t rush = rush_per_slot * slots;
+  budget_.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(rush, 2 * eighth));
+  depot_budget_.set_limit(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth),
+                          min_of(rush, eighth));
+}
+
+// Dirty spans first: that takes the fewest system calls.
+void Heap::shed_down_to(std::uint64_t target) noexcept {
+  while (surplus() > target) {
+    const std::uint64_t before = surplus(), excess = before - target;
+    const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
+    spans_.purge_down_to(dirty - min_of(dirty, excess));
+    if (surplus() > target) slabs_.shed(waste - min_of(waste, excess));
+    if (surplus() >= before && slabs_.waste() >= waste) return;  // nothing goes; else slabs that became spans may
+  }
+}
+
+// At most one thread; the others leave it to that one, which looks again when it has unlocked.
+void Heap::shed() noexcept {
+  while (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed) && maintenance_.try_lock()) {
+    update_limits();
+    shed_down_to(surplus_bound() - surplus_bound() / shed_further);
+    // Much less is live than when the levels were granted so much.
+    if (!ThreadSlots::closed() && surplus() > surplus_bound() &&
+        budget_.granted() + depot_budget_.granted() > budget_.limit() + depot_budget_.limit()) {
+      drain_depots();
+      drain_slots();
+      shed_down_to(surplus_bound() - surplus_bound() / shed_further);
+    }
+    const std::uint64_t bound = surplus_bound(), left = surplus();
+    tolerated_.store(left <= bound ? 0 : left - bound + bound / shed_further, std::memory_order_relaxed);
+    maintenance_.unlock();
+  }
+}
+
+}  // namespace terrace::heap

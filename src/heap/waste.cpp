@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Slabs: which free blocks hold pages, and giving those pages back.
+#include "base/report.h"
+#include "heap/sectors.h"
+#include "heap/slabs.h"
+
+namespace terrace::heap {
+
+using span::GranuleIndex;
+using span::no_granule;
+using span::Record;
+
+namespace {
+
+constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab, by whoever frees: a system call, and faults later
+constexpr std::uint64_t worth_a_look = 2 * kib;    // less may be a page that holds a spacer, or a part of a block
+
+// The next block from `i` on whose bit is as wanted; `end` when there is none.
+std::uint32_t next_block(const Record& r, std::uint32_t i, std::uint32_t end, bool free) noexcept {
+  while (i < end) {
+    const std::uint64_t word = (free ? r.free_map[i / 64] : ~r.free_map[i / 64]) >> i % 64;
+    if (word != 0) return min_of(i + static_cast<std::uint32_t>(std::countr_zero(word)), end);
+    i = (i / 64 + 1) * 64;
+  }
+  return end;
+}
+
+// Sectors in which a block is in use.
+Sectors::Mask used_sectors(const Record& r, const Sectors& sectors) noexcept {
+  Sectors::Mask used = 0;
+  const std::uint32_t blocks = r.block_count;
+  for (std::uint32_t i = next_block(r, 0, blocks, false); i < blocks;) {
+    const std::uint32_t end = next_block(r, i, blocks, true);
+    used |= sectors.touched_by({i, end});
+    i = next_block(r, end, blocks, false);
+  }
+  return used;
+}
+
+// Marks all blocks that lie in these sectors free, or not. How many were not so before.
+std::uint32_t mark(Record& r, const Sectors& sectors, Sectors::Mask mask, bool free) noexcept {
+  std::uint32_t changed = 0;
+  Sectors::for_each_run(mask, [&](std::uint32_t first, std::uint32_t end) {
+    const BlockRange blocks = sectors.blocks_in(first, end);
+    for (std::uint32_t i = blocks.first; i < blocks.end; ++i) {
+      const std::uint64_t bit = std::uint64_t{1} << i % 64;
+      if (((r.free_map[i / 64] & bit) != 0) == free) continue;
+      r.free_map[i / 64] ^= bit;
+      ++changed;
+    }
+  });
+  return changed;
+}
+
+}  // namespace
+
+void Slabs::enter(Class& c, GranuleIndex first, In in) noexcept {
+  Record& r = spans_->window().record(first);
+  r.list = static_cast<std::uint8_t>(in);
+  if (in == In::none) return;
+  List& l = list(c, in);
+  r.previous = no_granule;
+  r.next = l.first;
+  (l.first != no_granule ? spans_->window().record(l.first).previous : l.last) = first;
+  l.first = first;
+}
+
+void Slabs::leave(Class& c, GranuleIndex first) noexcept {
+  const Record& r = spans_->window().record(first);
+  if (r.list == static_cast<std::uint8_t>(In::none)) return;
+  List& l = list(c, In{r.list});
+  (r.previous == no_granule ? l.first : spans_->window().record(r.previous).next) = r.next;
+  (r.next == no_granule ? l.last : spans_->window().record(r.next).previous) = r.previous;
+}
+
+void Slabs::count_holes(HomeClass h, Record& r) noexcept {
+  const Sectors sectors(shape(h), r.start);
+  std::uint32_t holes = 0, next = 0;  // a block may lie in two runs
+  Sectors::for_each_run(r.purged, [&](std::uint32_t first, std::uint32_t end) {
+    const BlockRange blocks = sectors.blocks_in(first, end);
+    const std::uint32_t from = max_of(blocks.first, next);
+    if (blocks.end > from) holes += blocks.end - from;
+    next = max_of(blocks.end, next);
+  });
+  r.waste.holes = static_cast<std::uint16_t>(holes);
+}
+
+// Blocks that were cut have pages from now on, and so do others that share sectors with them.
+void Slabs::fill_holes(HomeClass h, Record& r, const std::uint16_t* indices, unsigned n) noexcept {
+  if (r.purged == 0) return;
+  const Sectors sectors(shape(h), r.start);
+  Sectors::Mask touched = 0;
+  for (unsigned i = 0; i < n;) {
+    unsigned end = i + 1;
+    while (end < n && indices[end] == indices[end - 1] + 1) ++end;
+    touched |= sectors.touched_by({indices[i], indices[end - 1] + 1U});
+    i = end;
+  }
+  if ((r.purged & touched) == 0) return;
+  r.purged &= ~touched;
+  count_holes(h, r);
+}
+
+// After any change of the slab's free blocks or holes. `all`: what was stuck is looked at again.
+void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
+  Class& c = classes_[index(h)];
+  Record& r = spans_->window().record(first);
+  const std::uint32_t resident = resident_blocks(r);
+  const auto used = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
+  if (all || used < r.waste.looked - r.waste.looked / 4) r.waste.stuck = 0;
+  r.waste.looked = max_of(r.waste.looked, used);
+  r.waste.stuck = static_cast<std::uint16_t>(min_of<std::uint32_t>(r.waste.stuck, resident));
+  const std::uint64_t stride = shape(h).stride;
+  auto counted = static_cast<std::uint16_t>(resident - r.waste.stuck);
+  if (counted * stride < worth_a_look) counted = 0;
+  if (counted != r.waste.counted) waste_.add((std::uint64_t{counted} - r.waste.counted) * stride);
+  r.waste.counted = counted;
+  const In wanted = r.free_blocks == 0 ? In::none : counted != 0 ? In::resident : In::bare;
+  if (static_cast<std::uint8_t>(wanted) == r.list) return;
+  leave(c, first);
+  enter(c, first, wanted);
+}
+
+// What free blocks may keep resident by the allowances.
+std::uint64_t Slabs::allowed() noexcept {
+  const std::uint64_t in_use = spans_->in_use_bytes();
+  return max_of(small_.bound(in_use), bulky_.bound(in_use));
+}
+
+// Worth a system call, and the process has more of it than it may keep.
+bool Slabs::wasteful(HomeClass h, const Record& r) noexcept {
+  return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > allowed();
+}
+
+// Gives back the sectors of a slab in which no block is in use. Meanwhile their blocks are taken out, so that the class need
+// not be locked around the system calls: nobody cuts them, and the slab is not released.
+void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
+  Class& c = classes_[index(h)];
+  Record& r = spans_->window().record(first);
+  const Sectors sectors(shape(h), r.start);
+  const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
+  if (mask != 0) {
+    if (r.free_blocks == r.block_count) --c.empty;
+    const std::uint32_t out = mark(r, sectors, mask, false);
+    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - out);
+    count_waste(h, first);
+    c.mutex.unlock();
+    Sectors::Mask purged = 0;
+    std::uint64_t bytes = 0;
+    Sectors::for_each_run(mask, [&](std::uint32_t from, std::uint32_t end) {
+      const std::uint32_t length = sectors.offset(end) - sectors.offset(from);
+      if (!os::purge(spans_->window().address(first) + sectors.offset(from), length)) return;
+      purged |= sectors.between(from, end);
+      bytes += length;
+    });
+    c.mutex.lock();
+    // A block that came back meanwhile is in use nowhere: it was freed before, too.
+    if (mark(r, sectors, mask, true) != out) report_double_free("free", spans_->window().address(first));
+    r.scan = 0;
+    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + out);
+    r.purged |= purged;
+    c.counters.purged_bytes.add(bytes);
+    retention(shape(h)).given_back(bytes);
+    count_holes(h, r);
+    if (r.free_blocks == r.block_count) ++c.empty;
+  }
+  r.waste.looked = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
+  r.waste.stuck = static_cast<std::uint16_t>(resident_blocks(r));
+  count_waste(h, first);
+  if (r.free_blocks == r.block_count && c.empty > 1) release_slab(h, first);
+}
+
+// The slab that has had waste for longest comes first.
+void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
+  Class& c = classes_[index(h)];
+  const os::LockGuard guard(c.mutex);
+  while (c.resident.last != no_granule && waste_.read() > bytes) {
+    const GranuleIndex first = c.resident.last;
+    const Record& r = spans_->window().record(first);
+    if (r.free_blocks == r.block_count) {
+      release_slab(h, first);
+    } else {
+      purge_free_pages(h, first);
+    }
+  }
+}
+
+void Slabs::shed(std::uint64_t bytes) noexcept {
+  for (std::size_t i = 1; i < home_class_count && waste_.read() > bytes; ++i) {
+    hand_ = hand_ % static_cast<std::uint32_t>(home_class_count - 1) + 1;
+    shed_class(home_at(hand_), bytes);
+  }
+}
+
+// Slabs of which a block has gone since they were looked at; `all`: any that may have a free page.
+void Slabs::look_again(HomeClass h, bool all) noexcept {
+  Class& c = classes_[index(h)];
+  const os::LockGuard guard(c.mutex);
+  for (GranuleIndex i = c.bare.first, next = i; i != no_granule; i = next) {
+    const Record& r = spans_->window().record(i);
+    next = r.next;
+    if (r.waste.stuck != 0 && (all || r.block_count - r.free_blocks < r.waste.looked)) count_waste(h, i, true);
+  }
+}
+
+void Slabs::tick() noexcept {
+  small_.fade();
+  bulky_.fade();
+  for (std::size_t h = 1; h < home_class_count; ++h) look_again(home_at(h), false);
+  shed(allowed());
+}
+
+void Slabs::trim() noexcept {
+  for (std::size_t h = 1; h < home_class_count; ++h) {
+    look_again(home_at(h), true);
+    shed_class(home_at(h), 0);
+    Class& c = classes_[h];
+    const os::LockGuard guard(c.mutex);
+    for (GranuleIndex i = c.bare.first, next = i; i != no_granule; i = next) {
+      next = spans_->window().record(i).next;
+      if (spans_->window().record(i).free_blocks == spans_->window().record(i).block_count) release_slab(home_at(h), i);
+    }
+  }
+}
+
+}  // namespace terrace::heap
