@@ -13,8 +13,6 @@
 #include <unistd.h>
 #include <vector>
 
-extern "C" char** environ;
-
 namespace {
 
 using terrace::heap::Options;
@@ -82,28 +80,31 @@ class Silence {
   int standard_error_;
 };
 
-Options read_from(char** variables) {
+std::vector<std::string> values;  // of the input
+
+const char* lookup(const char* name) noexcept {
+  constexpr const char* names[] = {"TERRACE_PLACEMENT", "TERRACE_BUDGET", "TERRACE_DECAY_MS"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (std::strcmp(name, names[i]) == 0) return values[i].c_str();
+  }
+  return nullptr;
+}
+
+Options read_from_input() {
   const Silence silence;
-  char** const before = environ;
-  environ = variables;
-  const Options o = terrace::heap::read_options();
-  environ = before;
-  return o;
+  return terrace::heap::read_options(lookup);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::Bytes input(data, size);
-  std::vector<std::string> values;
+  values.clear();
   for (int i = 0; i < 3; ++i) {
     const std::string_view line = input.line();
     values.emplace_back(line.substr(0, line.find('\0')));
   }
-  std::vector<std::string> entries = {"TERRACE_PLACEMENT=" + values[0], "TERRACE_BUDGET=" + values[1],
-                                      "TERRACE_DECAY_MS=" + values[2]};
-  char* variables[] = {entries[0].data(), entries[1].data(), entries[2].data(), nullptr};
-  const Options read = read_from(variables);
+  const Options read = read_from_input();
   const Options wanted = expected(values);
   FUZZ_CHECK(read.placement == wanted.placement);
   const auto difference = std::abs(static_cast<double>(read.random_line_per_65536) - wanted.random_line_per_65536);

@@ -5,6 +5,7 @@
 #include "base/hardened.h"
 #include "base/report.h"
 #include "heap/fast_path.h"
+#include "os/environment.h"
 #include "os/guard_pages.h"
 #include "os/membarrier.h"
 #include "os/memory.h"
@@ -39,7 +40,7 @@ bool Heap::ready() noexcept {
 }
 
 bool Heap::open() noexcept {
-  options_ = read_options();
+  options_ = read_options(os::environment);
   if constexpr (hardened) chain::link_secret = os::process_secret(0);
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);

@@ -194,7 +194,9 @@ class Heap {
 
 extern Heap heap __attribute__((visibility("hidden")));
 
-/// The options as the environment has them (heap/options.cpp); bad values are refused with a line on standard error.
-Options read_options() noexcept;
+/// The options as the environment has them (heap/options.cpp); bad values are refused with a line on standard error. `lookup`
+/// tells the value of a variable, null when there is none.
+using Lookup = const char* (*)(const char* name) noexcept;
+Options read_options(Lookup lookup) noexcept;
 
 }  // namespace terrace::heap

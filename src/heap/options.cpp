@@ -4,7 +4,6 @@
 #include "base/report.h"
 #include "base/text.h"
 #include "heap/heap.h"
-#include "os/environment.h"
 
 #include <string_view>
 
@@ -56,20 +55,20 @@ bool parse_placement(std::string_view text, Options& out) noexcept {
 
 }  // namespace
 
-Options read_options() noexcept {
+Options read_options(Lookup lookup) noexcept {
   Options o;
-  if (const char* v = os::environment("TERRACE_PLACEMENT"); v != nullptr && !parse_placement(v, o)) {
+  if (const char* v = lookup("TERRACE_PLACEMENT"); v != nullptr && !parse_placement(v, o)) {
     warn("TERRACE_PLACEMENT", v, "none of none, punctuated, odd, random[:PROBABILITY]; ignored");
   }
   std::uint64_t number = 0;
-  if (const char* v = os::environment("TERRACE_BUDGET"); v != nullptr) {
+  if (const char* v = lookup("TERRACE_BUDGET"); v != nullptr) {
     if (parse_bytes(v, number)) {
       o.budget = max_of<std::uint64_t>(number, 1);
     } else {
       warn("TERRACE_BUDGET", v, "not a number of bytes (K, M, G allowed); ignored");
     }
   }
-  if (const char* v = os::environment("TERRACE_DECAY_MS"); v != nullptr) {
+  if (const char* v = lookup("TERRACE_DECAY_MS"); v != nullptr) {
     if (parse_number(v, number)) {
       o.decay_ms = number;
     } else {
