@@ -196,7 +196,7 @@ void Slabs::shed(std::uint64_t bytes) noexcept {
 void Slabs::look_again(HomeClass h, bool all) noexcept {
   Class& c = classes_[index(h)];
   const os::LockGuard guard(c.mutex);
-  for (GranuleIndex i = c.bare.first, next = i; i != no_granule; i = next) {
+  for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
     const Record& r = spans_->window().record(i);
     next = r.next;
     if (r.waste.stuck != 0 && (all || r.block_count - r.free_blocks < r.waste.looked)) count_waste(h, i, true);
@@ -216,7 +216,7 @@ void Slabs::trim() noexcept {
     shed_class(home_at(h), 0);
     Class& c = classes_[h];
     const os::LockGuard guard(c.mutex);
-    for (GranuleIndex i = c.bare.first, next = i; i != no_granule; i = next) {
+    for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
       next = spans_->window().record(i).next;
       if (spans_->window().record(i).free_blocks == spans_->window().record(i).block_count) release_slab(home_at(h), i);
     }

@@ -10,6 +10,16 @@
 #include <unistd.h>
 #include <vector>
 
+#if defined(TERRACE_SANITIZED)
+// The allocator below the checker is the sanitizer's here: it is to refuse what there is not.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}  // NOLINT(bugprone-reserved-identifier)
+#endif
+
 namespace terrace::check {
 namespace {
 

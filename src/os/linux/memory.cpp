@@ -6,6 +6,7 @@
 #include "os/syscall.h"
 #include "os/sysfs.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <elf.h>
@@ -97,6 +98,9 @@ enum class Obeys : std::uint8_t { unknown, yes, no };
 
 // Some user-mode emulators and sandboxes answer "done" to MADV_DONTNEED and do nothing. One trial tells, on a page that is
 // mapped for it: a trial on the range itself would have to write there first, and that write faults in a page, or a huge page.
+#if defined(TERRACE_SANITIZED)
+__attribute__((no_sanitize("thread")))  // the page may have been another thread's: a system call of ours unmapped it unseen
+#endif
 Obeys try_purge() noexcept {
   const std::size_t page = page_size();
   auto* const trial = static_cast<volatile unsigned char*>(map(page));
@@ -111,11 +115,11 @@ Obeys try_purge() noexcept {
 }
 
 bool purge_is_obeyed() noexcept {
-  static Obeys known = Obeys::unknown;                      // whoever comes first writes what anybody would write
-  Obeys obeys = __atomic_load_n(&known, __ATOMIC_RELAXED);  // relaxed: nothing is published through it
+  static constinit std::atomic<Obeys> known{Obeys::unknown};  // whoever comes first writes what anybody would write
+  Obeys obeys = known.load(std::memory_order_relaxed);        // relaxed: nothing is published through it
   if (obeys == Obeys::unknown) {
     obeys = try_purge();
-    __atomic_store_n(&known, obeys, __ATOMIC_RELAXED);
+    known.store(obeys, std::memory_order_relaxed);
   }
   return obeys == Obeys::yes;
 }
