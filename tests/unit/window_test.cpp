@@ -4,6 +4,7 @@
 #include "span/spans.h"
 
 #include <gtest/gtest.h>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,7 +69,7 @@ class WindowTest : public testing::Test {
       // Not by libc's function: a sanitizer would clear its shadow of terabytes.
       syscall(SYS_munmap, window().base() - metadata, metadata + max_granules * granule_size);
     }
-    spans_ = new Spans;  // the old one is for nobody to free: what it describes is gone
+    spans_ = std::make_unique<Spans>();
   }
 
   // Somebody else's reservation of addresses behind the frontier. False: this machine has no such addresses.
@@ -102,7 +103,7 @@ class WindowTest : public testing::Test {
     std::size_t bytes;
   };
   std::vector<Range> obstacles_;
-  Spans* spans_ = new Spans;
+  std::unique_ptr<Spans> spans_ = std::make_unique<Spans>();
 };
 
 #if !defined(TERRACE_SANITIZED)  // sanitizers have no place of our choice
