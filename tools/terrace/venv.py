@@ -106,11 +106,11 @@ def ensure_extras(checkout: Checkout, extras: tuple[str, ...]) -> bool:
         if has_extra(checkout, extra):
             continue
         requirements = checkout.requirements / f"{extra}.txt"
-        wanted = " ".join(requirements.read_text(encoding="utf-8").split())
+        names = " ".join(requirements.read_text(encoding="utf-8").split())
         pip = [str(environment_python(checkout)), "-I", "-m", "pip", "install", "--quiet"]
         _run(
             [*pip, "--disable-pip-version-check", "--requirement", str(requirements)],
-            f"pip could not install {wanted} into build/.venv (is the network there?)",
+            f"pip could not install {names} into build/.venv (is the network there?)",
         )
         _stamp(checkout, extra).write_text(wanted(checkout, extra), encoding="utf-8")
     return True
