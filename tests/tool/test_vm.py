@@ -6,13 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from terrace import vm, vm_archive, vm_images, vm_qemu, vm_results, vm_rows, vm_tests
+from terrace import vm, vm_archive, vm_images, vm_page, vm_qemu, vm_results, vm_rows, vm_tests
 from terrace.errors import TerraceError
 from terrace.vm_results import MARK, Outcome
 from terrace.vm_rows import FOUR, ONE, TWO_SOCKETS, Row
 
 ROW = Row("newest", "trixie", "x86_64", FOUR)
 BUILD = Path("/w/build/vm/x86_64")
+ALL = vm_tests.FOLDERS["release"]
 
 
 def listed(name, command, **properties):
@@ -173,7 +174,7 @@ def test_tests_run_in_the_guest_as_ctest_would_run_them():
         ]
     }
     del listing["tests"][2]["command"]
-    storm, signals = vm_tests.read_tests(listing, BUILD)
+    storm, signals = vm_tests.read_tests(listing, BUILD, ALL)
     assert storm.command[:2] == [program, "--seconds"]
     assert float(storm.command[2]) > 3
     assert storm.environment == {
@@ -183,6 +184,12 @@ def test_tests_run_in_the_guest_as_ctest_would_run_them():
     }
     assert (storm.skip_status, storm.timeout) == (77, 100 * vm_tests.SLOWER)
     assert signals.command == ["/usr/bin/python3", "/w/driver.py", f"{BUILD}/x"]
+
+
+def test_scripts_whose_programs_were_not_compiled_are_left_out():
+    listing = {"tests": [listed("env.signals", ["python3", "x"]), listed("inject.delays", ["y"])]}
+    (only,) = vm_tests.read_tests(listing, BUILD, vm_tests.FOLDERS["inject"])
+    assert only.name == "inject.delays"
 
 
 def test_files_of_a_guest_are_programs_and_scripts_of_its_tests(tmp_path):
@@ -200,7 +207,7 @@ def test_files_of_a_guest_are_programs_and_scripts_of_its_tests(tmp_path):
 def stresses():
     names = [f"stress.{rung}.calm" for rung in ("mm_cid", "cpu_id", "getcpu", "thread")]
     listing = {"tests": [listed(n, ["x"]) for n in ("unit.Balance.x", *names, "vm.traffic")]}
-    return vm_tests.read_tests(listing, BUILD)
+    return vm_tests.read_tests(listing, BUILD, ALL)
 
 
 def test_cpus_are_unplugged_where_there_are_several():
@@ -213,8 +220,8 @@ def test_cpus_are_unplugged_where_there_are_several():
 def test_what_depends_most_on_the_machine_comes_first():
     names = [t["name"] for t in vm.make_plan(ROW, stresses(), 60)["tests"]]
     assert names[0] == "vm.traffic"
-    assert names[-1] == "unit.Balance.x"
-    assert names.index("unplug.stress.mm_cid.calm") < names.index("stress.getcpu.calm")
+    unplugged = names.index("unplug.stress.mm_cid.calm")
+    assert unplugged < names.index("unit.Balance.x") < names.index("stress.getcpu.calm")
 
 
 def test_the_guest_is_told_what_machine_it_must_find():
@@ -282,19 +289,38 @@ def test_outcomes_are_kept(tmp_path):
     assert vm_results.load(tmp_path) == {ROW.name: outcome}
 
 
+OTHER = Row("sid", "sid", "x86_64", FOUR)
+
+
+def failed_outcome():
+    rung = {"kind": "rung", "rung": "cpu_id", "reason": ""}
+    bad = result("a", "failed", "status 1")
+    return read(console(MACHINE, rung, bad, result("b"), {"kind": "end"}))
+
+
 def test_the_page_names_what_failed_and_what_was_not_run():
-    failed = read(console(MACHINE, result("a", "failed", "status 1"), result("b"), {"kind": "end"}))
-    other = Row("sid", "sid", "x86_64", FOUR)
-    text = vm_results.page([ROW, other], {ROW.name: failed})
-    assert "| 7.3 | glibc 2.41 | x86_64 | 4 CPUs | 1 | 1 | 0 | failed | - | 0 |" in text
-    assert "- 7.3, glibc 2.41, x86_64, 4 CPUs: `a`: status 1" in text
-    assert "| sid | sid | x86_64 | 4 CPUs |  |  |  | not run |" in text
+    text = vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, {})
+    assert f"| `{ROW.name}` | 7.3 | 2.41 | cpu_id | 1 | 1 | 0 | failed | - | 0 |" in text
+    assert f"- `{ROW.name}`: `a`: status 1" in text
+    assert f"| `{OTHER.name}` |  |  |  |  |  |  | not run |" in text
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {13}
+
+
+def test_the_page_keeps_what_another_machine_ran():
+    earlier = vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, {})
+    passed = read(console(MACHINE, result("a"), result("b"), {"kind": "end"}))
+    text = vm_page.page([ROW, OTHER], {OTHER.name: passed}, vm_page.kept(earlier))
+    assert f"- `{ROW.name}`: `a`: status 1" in text
+    assert f"| `{ROW.name}` | 7.3 | 2.41 | cpu_id | 1 | 1 | 0 | failed |" in text
+    assert "not run |" not in text
+    again = vm_page.page([ROW, OTHER], {ROW.name: passed}, vm_page.kept(text))
+    assert "status 1" not in again
 
 
 # ---- the guest's side
 
 
-def run_guest(tmp_path, *tests, expect=None, seconds=60):
+def run_guest(tmp_path, *tests, expect=None, **limits):
     defaults = {
         "environment": {},
         "directory": "/",
@@ -302,7 +328,8 @@ def run_guest(tmp_path, *tests, expect=None, seconds=60):
         "skip_status": 77,
         "skip_pattern": None,
     }
-    plan = {"tests": [{**defaults, **t} for t in tests], "expect": expect or {}, "seconds": seconds}
+    plan = {"tests": [{**defaults, **t} for t in tests], "expect": expect or {}, "seconds": 60}
+    plan |= limits
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     guest = Path(__file__).resolve().parents[1] / "vm" / "guest.py"
     done = subprocess.run(
@@ -351,3 +378,11 @@ def test_the_guest_compares_the_machine_with_what_was_asked(tmp_path):
 def test_no_test_begins_when_the_time_is_over(tmp_path):
     outcome = run_guest(tmp_path, shell("a", "true"), seconds=0)
     assert outcome.verdict == "passed; 1 not run"
+
+
+def test_a_test_that_hangs_is_cut_off_when_the_time_is_over(tmp_path):
+    guest = shell("endless", "sleep 60", timeout=600)
+    outcome = run_guest(tmp_path, shell("a", "true"), guest, seconds=2, least=1)
+    assert outcome.ended
+    assert outcome.results["a"] == "passed"
+    assert outcome.verdict == "passed; 1 not run, time over in endless"

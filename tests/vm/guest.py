@@ -2,8 +2,9 @@
 """Runs the tests of a plan inside a guest of `terrace test vm`; a line of JSON for each goes to the console.
 
 Lines begin with a mark, so that the host finds them among whatever else a console shows. Kinds: machine (what the guest found),
-start, result, kernel (complaints of the kernel's log), end. Tests run one after the other. A test with "unplug" runs while the CPUs
-but the first go offline and online again.
+start, result, cut (the test that was running when the guest's time was over), rung (what Terrace chooses here, and why), kernel (complaints
+of the kernel's log), end. Tests run one after the other. A test with "unplug" runs while the CPUs but the first go offline and online
+again.
 """
 
 import glob
@@ -20,6 +21,7 @@ import time
 
 MARK = "@terrace-vm "
 TAIL = 6000
+LEAST = 60  # seconds that a test has, however late it began
 CPUS = "/sys/devices/system/cpu"
 COMPLAINT = re.compile(r"BUG:|WARNING:|Oops|stall|lockup|hung task|Out of memory|general protection|rseq")
 
@@ -97,14 +99,14 @@ class Unplug(threading.Thread):
                 switch(cpu, True)
 
 
-def execute(test):
-    """(exit status or None when it took too long, output)"""
+def execute(test, seconds):
+    """(exit status or None when it took more than so many seconds, output)"""
     environment = {**os.environ, **test["environment"]}
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(test["command"], env=environment, cwd=test["directory"], stdin=subprocess.DEVNULL, stdout=output,
                                    stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            status = process.wait(test["timeout"])
+            status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -121,14 +123,16 @@ def verdict(test, status, output):
     return ("passed", "") if status == 0 else ("failed", f"status {status}")
 
 
-def run(test):
+def run(test, end, least):
+    """Cuts it off at `end`, or `least` seconds after it began: a test that hangs does not take the guest's results with it."""
     say("start", test=test["name"])
     began = time.monotonic()
+    seconds = min(test["timeout"], max(end - began, least))
     unplug = Unplug() if test.get("unplug") else None
     if unplug:
         unplug.start()
     try:
-        status, output = execute(test)
+        status, output = execute(test, seconds)
     except OSError as error:
         status, output = 127, str(error)
     result, reason = verdict(test, status, output)
@@ -137,8 +141,20 @@ def run(test):
         output += f"\n{unplug.count} times a CPU went offline\n"
         if result == "passed" and (unplug.problem or unplug.count == 0):
             result, reason = "failed", unplug.problem or "no CPU went offline"
+    if status is None and seconds < test["timeout"]:
+        return say("cut", test=test["name"], seconds=round(time.monotonic() - began, 1), output=output[-TAIL:])
     say("result", test=test["name"], result=result, reason=reason, seconds=round(time.monotonic() - began, 1),
         output=output[-TAIL:] if result == "failed" else output[-300:])
+
+
+def rung(library):
+    """What the library chooses for a program that asks for nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = f"{directory}/statistics"
+        subprocess.run(["/bin/true"], env={**os.environ, "LD_PRELOAD": library, "TERRACE_STATS_FILE": file})
+        with open(file, encoding="utf-8") as text:
+            report = json.load(text)
+    return {"rung": report["rung"], "reason": report["rung_reason"]}
 
 
 def kernel_complaints():
@@ -154,10 +170,12 @@ def main():
     wrong = {k: found[k] for k, v in plan["expect"].items() if found[k] != v}
     say("result", test="vm.machine_is_as_asked", result="failed" if wrong else "passed", seconds=0, reason=f"found {wrong}" if wrong else "",
         output="")
+    if "library" in plan:
+        say("rung", **rung(plan["library"]))
     end = time.monotonic() + plan["seconds"]
     for test in plan["tests"]:
         if time.monotonic() < end:
-            run(test)
+            run(test, end, plan.get("least", LEAST))
     say("kernel", lines=kernel_complaints())
     say("end")
 

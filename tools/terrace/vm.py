@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from terrace import vm_build, vm_images, vm_qemu, vm_results
+from terrace import vm_build, vm_images, vm_page, vm_qemu, vm_results
 from terrace.checkout import Checkout
 from terrace.messages import say
 from terrace.vm_archive import Archive, newest
@@ -39,8 +39,13 @@ def unplug_tests(tests: list[GuestTest]) -> list[dict[str, Any]]:
     ]
 
 
-def make_plan(row: Row, tests: list[GuestTest], seconds: float) -> dict[str, Any]:
-    """What the guest is told; no test begins after `seconds`."""
+def make_plan(
+    row: Row, tests: list[GuestTest], seconds: float, library: Path | None = None
+) -> dict[str, Any]:
+    """What the guest is told; no test begins after `seconds`, and the last is cut off soon after.
+
+    `library`: what is asked which rung it chooses there.
+    """
     plan = [test.as_plan() for test in tests]
     if row.machine.cpus > 1:
         plan += unplug_tests(tests)
@@ -48,7 +53,8 @@ def make_plan(row: Row, tests: list[GuestTest], seconds: float) -> dict[str, Any
     if row.isa == "x86_64":  # arm64's emulated machine describes no caches
         expect["last_level_caches"] = row.machine.last_level_caches
     plan.sort(key=lambda test: rank(test["name"]))
-    return {"tests": plan, "expect": expect, "seconds": seconds}
+    known = {"library": str(library)} if library else {}
+    return {"tests": plan, "expect": expect, "seconds": seconds, **known}
 
 
 class Guests:
@@ -76,7 +82,8 @@ class Guests:
         tests: list[GuestTest] = []
         files: dict[Path, Path] = {}
         for preset, build in vm_build.build_programs(self.checkout, isa).items():
-            tests += read_tests(vm_build.list_tests(self.checkout, build), build)
+            listing = vm_build.list_tests(self.checkout, build)
+            tests += read_tests(listing, build, FOLDERS[preset])
             files |= guest_files(self.checkout.root, build, FOLDERS[preset])
         payload = self.directory / "images" / f"programs-{isa}.cpio"
         vm_images.add_files(files, payload, vm_build.objcopy(isa))
@@ -101,10 +108,12 @@ class Guests:
     def run(self, row: Row) -> Outcome:
         """One guest from image to outcome."""
         tests, payload = self.tests(row.isa)
-        plan = make_plan(row, tests, self.seconds)
+        library = self.directory / f"{row.isa}-release" / "libterrace.so.0"
+        plan = make_plan(row, tests, self.seconds, library)
         outcome = Outcome(
             row.name, machine=row.machine.name, commit=self.commit, planned=len(plan["tests"]) + 1
         )
+        outcome.date = time.strftime("%Y-%m-%d")
         kernel = self.kernel(row)
         root = self.root(row, plan, payload)
         console = self.directory / "console" / f"{row.name}.txt"
@@ -134,10 +143,11 @@ class Progress:
 
 
 def write_page(checkout: Checkout) -> Path:
-    """From all results there are, also those of earlier runs."""
+    """From all results there are, also those of earlier runs; what the page tells of others stays."""
     outcomes = vm_results.load(checkout.build / "vm" / "results")
     path = checkout.root / "docs" / "guide" / "kernels.md"
-    path.write_text(vm_results.page(ROWS, outcomes), "utf-8")
+    kept = vm_page.kept(path.read_text("utf-8") if path.exists() else "")
+    path.write_text(vm_page.page(ROWS, outcomes, kept), "utf-8")
     return path
 
 

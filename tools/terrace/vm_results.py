@@ -1,36 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the guests reported: read from their consoles, kept as JSON, and written as a page."""
+"""What the guests reported: read from their consoles and kept as JSON."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from terrace.vm_rows import Row
-
 MARK = "@terrace-vm "
-
-_INTRODUCTION = """# Kernels and machines
-
-`./terrace test vm` boots Debian kernels in an emulated machine and runs the tests of the project in
-it: sequences with delays and their mutants, the oracle stress (also while CPUs are unplugged), unit
-tests, surroundings, the API and misuse on each rung, and traffic between processors, checked from
-the statistics. The command writes this page. A kernel that has no row here with a result was not
-tried.
-
-Emulation shows how programs and kernel get on with each other, not the hardware's memory order or
-speed. Each row says how many tests passed, failed and were skipped, on which rungs the oracle
-stress ran to its end, how many operations of the stress the oracle watched, and from which commit
-the programs were built. *N not run*: the time that the guest was given was over.
-
-| kernel | libc | ISA | machine | passed | failed | skipped | outcome | rungs | watched | commit |
-|---|---|---|---|--:|--:|--:|---|---|--:|---|
-"""
-
 
 @dataclass
 class Outcome:
@@ -42,6 +21,8 @@ class Outcome:
     isa: str = ""
     machine: str = ""
     commit: str = ""
+    date: str = ""
+    rung: str = ""
     booted: bool = False
     ended: bool = False
     planned: int = 0
@@ -49,6 +30,7 @@ class Outcome:
     reasons: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     running: str = ""
+    cut: str = ""
     complaints: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -74,7 +56,9 @@ class Outcome:
             return f"stopped in {self.running or 'no test'}"
         missing = self.planned - len(self.results)
         verdict = "failed" if self.count("failed") else "passed"
-        return f"{verdict}; {missing} not run" if missing else verdict
+        if not missing:
+            return verdict
+        return f"{verdict}; {missing} not run" + (f", time over in {self.cut}" if self.cut else "")
 
 
 def read_line(line: str) -> dict[str, Any] | None:
@@ -105,6 +89,10 @@ def add_report(outcome: Outcome, report: dict[str, Any]) -> None:
             outcome.reasons[name] = report["reason"]
         if report["output"]:
             outcome.outputs[name] = report["output"]
+    elif kind == "rung":
+        outcome.rung = report["rung"]
+    elif kind == "cut":
+        outcome.cut = report["test"]
     elif kind == "kernel":
         outcome.complaints = report["lines"]
     elif kind == "end":
@@ -130,43 +118,3 @@ def load(directory: Path) -> dict[str, Outcome]:
     files = sorted(directory.glob("*.json"))
     outcomes = [Outcome(**json.loads(path.read_text("utf-8"))) for path in files]
     return {outcome.row: outcome for outcome in outcomes}
-
-
-def _rungs(outcome: Outcome) -> str:
-    """Those on which the oracle stress ran to its end."""
-    ran = {
-        name.split(".")[1]
-        for name, result in outcome.results.items()
-        if name.startswith("stress.") and result == "passed"
-    }
-    return (
-        ", ".join(rung for rung in ("mm_cid", "cpu_id", "getcpu", "thread") if rung in ran) or "-"
-    )
-
-
-def _cells(row: Row, outcome: Outcome | None) -> list[str]:
-    if outcome is None:
-        return [row.kernel, row.libc, row.isa, row.machine.name, "", "", "", "not run", "", "", ""]
-    counts = [str(outcome.count(result)) for result in ("passed", "failed", "skipped")]
-    return [
-        *(outcome.kernel or row.kernel, outcome.libc or row.libc, row.isa, row.machine.name),
-        *(*counts, outcome.verdict, _rungs(outcome), f"{outcome.operations:,}", outcome.commit),
-    ]
-
-
-def _failures(outcomes: Iterable[Outcome]) -> str:
-    lines = []
-    for outcome in outcomes:
-        for name, reason in outcome.reasons.items():
-            if outcome.results[name] == "failed":
-                where = f"{outcome.kernel}, {outcome.libc}, {outcome.isa}, {outcome.machine}"
-                lines.append(f"- {where}: `{name}`: {reason}")
-    return "\n## What failed\n\n" + "\n".join(lines) + "\n" if lines else ""
-
-
-def page(rows: Iterable[Row], outcomes: dict[str, Outcome]) -> str:
-    """docs/guide/kernels.md, in the order of the rows."""
-    rows = list(rows)
-    table = "".join(f"| {' | '.join(_cells(r, outcomes.get(r.name)))} |\n" for r in rows)
-    ran = [outcomes[r.name] for r in rows if r.name in outcomes]
-    return _INTRODUCTION + table + _failures(ran)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""docs/guide/kernels.md: a row for each guest, and what failed there.
+
+Results are under build/ and the page is in the repository, so a machine that ran some guests keeps
+the rows of those that others ran: rows and failures begin with the guest's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from terrace.vm_results import Outcome
+from terrace.vm_rows import Row
+
+_INTRODUCTION = """# Kernels and machines
+
+`./terrace test vm` boots Debian kernels in an emulated machine and runs the tests of the project in
+it: sequences with delays and their mutants, the oracle stress (also while CPUs are unplugged), unit
+tests, surroundings, the API and misuse on each rung, and traffic between processors, checked from
+the statistics. The command writes this page. No kernel version is called fit without its run: one
+that has no row here with a result was not tried.
+
+Emulation shows how programs and kernel get on with each other, not the hardware's memory order or
+speed. A guest's name is the ISA, the suites of its kernel and of its libc, and its machine
+(`--filter` takes it). Each row says which rung Terrace chose there, how many tests passed, failed
+and were skipped, on which rungs the oracle stress ran to its end, how many operations of the stress
+the oracle watched, and when, from which commit the programs were built. *N not run*: the time that
+the guest was given was over; the tests that depend most on kernel and machine come first.
+
+| guest | kernel | glibc | rung | passed | failed | skipped | outcome | stress on | watched | date | commit |
+|---|---|---|---|--:|--:|--:|---|---|--:|---|---|
+"""
+_COLUMNS = 12
+_OF_GUEST = re.compile(r"(?:\| |- )`([a-z0-9_.-]+)`")
+
+
+def _rungs(outcome: Outcome) -> str:
+    """Those on which the oracle stress ran to its end."""
+    ran = {
+        name.split(".")[1]
+        for name, result in outcome.results.items()
+        if name.startswith("stress.") and result == "passed"
+    }
+    return (
+        ", ".join(rung for rung in ("mm_cid", "cpu_id", "getcpu", "thread") if rung in ran) or "-"
+    )
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _line(row: Row, outcome: Outcome) -> str:
+    counts = [str(outcome.count(result)) for result in ("passed", "failed", "skipped")]
+    known = (outcome.kernel or "-", outcome.libc.removeprefix("glibc ") or "-", outcome.rung or "-")
+    about = (_rungs(outcome), f"{outcome.operations:,}", outcome.date, outcome.commit)
+    return _row([f"`{row.name}`", *known, *counts, outcome.verdict, *about])
+
+
+def _failures(row: Row, outcome: Outcome) -> list[str]:
+    return [
+        f"- `{row.name}`: `{name}`: {reason}"
+        for name, reason in outcome.reasons.items()
+        if outcome.results[name] == "failed"
+    ]
+
+
+def kept(page: str) -> dict[str, list[str]]:
+    """Guest -> its line in the table and the lines of what failed there, of an earlier page."""
+    lines: dict[str, list[str]] = {}
+    for line in page.splitlines():
+        match = _OF_GUEST.match(line)
+        if match:
+            lines.setdefault(match[1], []).append(line)
+    return lines
+
+
+def _not_run(row: Row) -> str:
+    return _row([f"`{row.name}`", *[""] * 6, "not run", *[""] * (_COLUMNS - 8)])
+
+
+def page(rows: Iterable[Row], outcomes: dict[str, Outcome], earlier: dict[str, list[str]]) -> str:
+    """In the order of the rows; of a guest without an outcome what an earlier page said."""
+    table, failures = [], []
+    for row in rows:
+        if row.name in outcomes:
+            outcome = outcomes[row.name]
+            table.append(_line(row, outcome))
+            failures += _failures(row, outcome)
+        else:
+            line, *failed = earlier.get(row.name) or [_not_run(row)]
+            table.append(line)
+            failures += failed
+    end = ["", "## What failed", "", *failures] if failures else []
+    return _INTRODUCTION + "\n".join([*table, *end]) + "\n"
