@@ -20,19 +20,21 @@ FOLDERS = {
 # - stress: that the oracle finds broken allocators, which has nothing to do with the kernel
 # - env: emulators inside the emulator, and searches for a limit, which take minutes on the host
 # - topology: descriptions of other machines; the guest's own map is compared with hwloc's
+# - last, env with programs that fork all the time: emulated, each takes minutes
 # In this order, what depends most on kernel and machine first: a guest may run out of time.
+FORKS = r"(rseq_not_registered_by_libc|one_cpu|fork_storm|fork_handlers_that_allocate)$"
 ORDER = (
     r"vm\.",
     r"inject\.",
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.(rungs_are_forced|sandbox_without_rseq|rseq_not_registered_by_libc|signals|one_cpu)$",
+    r"env\.(rungs_are_forced|sandbox_without_rseq)$",
     r"unit\.",
-    r"stress\.|unplug\.",
     r"(api|misuse)\.\w+\.punctuated$",
-    r"env\.(?!under_|address_space_limit$|data_limit$|small_address_space_runs$|fork_storm$)",
-    r"env\.fork_storm$",
+    r"stress\.|unplug\.",
+    rf"env\.(?!under_|address_space_limit$|data_limit$|small_address_space_runs$|{FORKS})",
+    rf"env\.{FORKS}",
 )
 CHOSEN = re.compile("|".join(ORDER))
 
