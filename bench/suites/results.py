@@ -63,6 +63,12 @@ def of_pg_regress(text: str) -> Results:
     return _numbered([(name, "passed" if word == "ok" else "failed") for name, word in found])
 
 
+def of_sqlite(text: str) -> Results:
+    """"select1-1.1... Ok"; of one that fails "! select1-1.2 expected: [what]" follows."""
+    found = re.findall(r"^(?:(\S+)\.\.\. Ok|! (\S+) expected: )", text, re.M)
+    return _numbered([(good or bad, "passed" if good else "failed") for good, bad in found])
+
+
 @dataclass(frozen=True)
 class Comparison:
     """How many tests ended how on glibc, and which ended otherwise on Terrace: test, on glibc, on Terrace."""

@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "common")]
 
 from report import ROOT
-from results import Comparison, Results, compare, of_junit, of_redis, of_tap
+from results import Comparison, Results, compare, of_junit, of_pg_regress, of_redis, of_sqlite, of_tap
 from workload import clean_environment
 
 PYTHON_TESTS = (
@@ -35,6 +36,11 @@ REDIS_UNITS = (
     "unit/type/stream unit/type/stream-cgroups unit/keyspace unit/scan unit/expire unit/other unit/sort unit/multi unit/quit "
     "unit/protocol unit/pubsub unit/scripting unit/functions unit/bitops unit/bitfield unit/geo unit/hyperloglog unit/dump unit/auth "
     "unit/acl unit/lazyfree unit/tracking unit/querybuf unit/networking unit/maxmemory unit/memefficiency"
+).split()
+# Families of sqlite's scripts; those of threads and of faults in each call wait or repeat for minutes.
+SQLITE_TESTS = (
+    "select insert update delete index join trans vacuum where window json fts3a memdb pcache savepoint trigger view expr func in subquery "
+    "with types schema attach autovacuum blob cursor date malloc5 malloc7 shared4 wal2 sort"
 ).split()
 GIT_TESTS = "t00[0-2][0-9]-*.sh t100[0-9]-*.sh t530[0-9]-*.sh"
 
@@ -53,11 +59,11 @@ class Suite:
     after: str = ""  # preloaded behind the allocator: glibc itself where the program is linked with another allocator
 
 
-def said(command: Sequence[str], folder: Path, environment: dict[str, str], hours: float = 2) -> str:
+def said(command: Sequence[str], folder: Path, environment: dict[str, str], hours: float = 2, user: str | None = None) -> str:
     """What the command prints; a suite's exit status says no more than its results."""
     done = subprocess.run(
         list(command), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        text=True, errors="replace", timeout=hours * 3600, check=False,
+        text=True, errors="replace", timeout=hours * 3600, check=False, user=user, group=user, extra_groups=None if user is None else [],
     )  # fmt: skip
     return done.stdout
 
@@ -67,14 +73,22 @@ def need(*programs: str) -> None:
         raise Unavailable(f"needs {' '.join(lacking)}")
 
 
+def source_of(package: str) -> str:
+    """What apt-get source is asked for: of the version that is installed, whose programs are under test."""
+    query = ["dpkg-query", "--show", "--showformat=${source:Version}", package]
+    version = subprocess.run(query, capture_output=True, text=True, check=False).stdout
+    return f"{package}={version}" if version else package
+
+
 def unpacked(scratch: Path, package: str) -> Path:
     """The distribution's sources of the package, without its patches: a copy in `scratch` if it is there, else fetched."""
     folder = scratch / package
     if folder.is_dir():
         return folder
-    need("apt-get")
-    done = subprocess.run(["apt-get", "source", "--download-only", package], cwd=scratch, capture_output=True, text=True, check=False)
-    archives = sorted(scratch.glob(f"{package}*_*.orig.tar.*[a-z2]"))
+    need("apt-get", "dpkg-query")
+    command = ["apt-get", "source", "--download-only", source_of(package)]
+    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+    archives = sorted(scratch.glob(f"{package}_*.orig.tar.*[a-z2]"))
     if done.returncode != 0 or not archives:
         raise Unavailable(f"apt-get source {package} failed; are there deb-src lines? {done.stderr.strip()[-200:]}")
     folder.mkdir()
@@ -169,11 +183,64 @@ def _run_git(folder: Path, environment: dict[str, str]) -> Results:
     return results
 
 
+def _asked(*command: str, folder: Path | None = None) -> str:
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _prepare_postgresql(scratch: Path) -> Path:
+    """Functions in C that the suite loads are compiled for the installed server."""
+    need("cc", "pg_config")
+    folder = unpacked(scratch, "postgresql-15") / "src" / "test" / "regress"
+    headers = _asked("pg_config", "--includedir-server")
+    if not Path(headers, "postgres.h").exists():
+        raise Unavailable("needs postgresql-server-dev-15")
+    _asked("cc", "-O1", "-w", "-shared", "-fPIC", f"-I{headers}", "-o", "regress.so", "regress.c", folder=folder)
+    return folder
+
+
+def _run_postgresql(folder: Path, environment: dict[str, str]) -> Results:
+    """A server of its own is made, started, tested and stopped, all under the allocator; it refuses to be root's."""
+    pg_regress = Path(_asked("pg_config", "--pgxs")).parents[2] / "src" / "test" / "regress" / "pg_regress"
+    user = "postgres" if os.geteuid() == 0 else None
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        if user:
+            shutil.chown(scratch, user, user)
+        settings = {"inputdir": folder, "dlpath": folder, "bindir": _asked("pg_config", "--bindir"), "outputdir": scratch,
+                    "temp-instance": scratch / "instance", "encoding": "UTF8", "schedule": folder / "parallel_schedule"}
+        words = [f"--{name}={value}" for name, value in settings.items()]
+        return of_pg_regress(said([str(pg_regress), "--no-locale", *words], scratch, environment, user=user))
+
+
+def _prepare_sqlite(scratch: Path) -> Path:
+    """The suite is compiled together with the library that it tests."""
+    need("cc", "make", "tclsh")
+    folder = unpacked(scratch, "sqlite3")
+    if not (folder / "testfixture").exists():
+        for command in (["./configure"], ["make", "testfixture"]):
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise Unavailable(f"sqlite's testfixture could not be built (tcl-dev?): {done.stderr.strip()[-200:]}")
+    return folder
+
+
+def _run_sqlite(folder: Path, environment: dict[str, str]) -> Results:
+    results: Results = {}
+    for script in sorted({path for family in SQLITE_TESTS for path in (folder / "test").glob(f"{family}*.test")}):
+        with tempfile.TemporaryDirectory() as scratch:
+            output = said(["timeout", "600", str(folder / "testfixture"), str(script)], Path(scratch), environment)
+        found = of_sqlite(output) | {"ends": "passed" if " errors out of " in output else "failed"}
+        results |= {f"{script.stem}: {test}": result for test, result in found.items()}
+    return results
+
+
 SUITES = (
     Suite("python", _prepare_python, _run_python),
     Suite("redis", _prepare_redis, _run_redis, after="libc.so.6"),
     Suite("memcached", _prepare_memcached, _run_memcached),
     Suite("git", _prepare_git, _run_git),
+    Suite("postgresql", _prepare_postgresql, _run_postgresql),
+    Suite("sqlite", _prepare_sqlite, _run_sqlite),
 )
 
 

@@ -47,6 +47,19 @@ def test_pg_regress_is_read():
     assert results.of_pg_regress(text) == {"tablespace": "passed", "boolean": "passed", "char": "failed"}
 
 
+def test_sqlite_is_read():
+    text = "select1-1.1... Ok\nselect1-1.2...\n! select1-1.2 expected: [1]\n! select1-1.2 got:      [2]\nselect1-1.3... Ok\n"
+    assert results.of_sqlite(text) == {"select1-1.1": "passed", "select1-1.2": "failed", "select1-1.3": "passed"}
+
+
+def test_sources_are_those_of_the_installed_version(monkeypatch):
+    answers = {"dpkg": "2.36-9+deb12u14", "nosuch": ""}
+    made = lambda command, **_: subprocess.CompletedProcess(command, 0, stdout=answers[command[-1]])  # noqa: E731
+    monkeypatch.setattr(suites.subprocess, "run", made)
+    assert suites.source_of("dpkg") == "dpkg=2.36-9+deb12u14"
+    assert suites.source_of("nosuch") == "nosuch"
+
+
 def test_what_differs_is_named_with_both_results():
     comparison = results.compare({"a": "passed", "b": "failed", "c": "passed"}, {"a": "passed", "b": "failed", "d": "passed"})
     assert not comparison.same
@@ -111,7 +124,7 @@ def test_a_suite_that_can_not_be_run_is_no_failure_but_is_told(library, tmp_path
 def test_an_unknown_suite_is_refused(capsys):
     with pytest.raises(SystemExit):
         suites.main(["nosuch"])
-    assert "there is no suite nosuch; there are: python redis memcached git" in capsys.readouterr().err
+    assert "there is no suite nosuch; there are: python redis memcached git postgresql sqlite" in capsys.readouterr().err
 
 
 def test_glibc_is_behind_the_allocator_where_a_program_has_another_one():
