@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The only macros of the tree besides those of the restartable sequences: attributes.
+// Attributes. The other macros of the tree are those of the restartable sequences, and the assertion.
 #pragma once
 
 #define TERRACE_EXPORT __attribute__((visibility("default")))

@@ -42,7 +42,7 @@ class GuardedPool {
   /// The line for a fault in the pool, and what describe() knows. Nothing for a fault elsewhere.
   void report_fault(const os::Fault& fault) noexcept;
 
-  os::Mutex& mutex() noexcept { return mutex_; }
+  os::RankedMutex<os::Rank::pool>& mutex() noexcept { return mutex_; }
 
  private:
   static constexpr std::uint32_t page_count = 256;
@@ -60,7 +60,7 @@ class GuardedPool {
   Page& checked(const void* p, const char* function) noexcept;
   const std::byte* beginning(const Page& page) const noexcept;
 
-  os::Mutex mutex_;  // rank: pool, after quarantine
+  os::RankedMutex<os::Rank::pool> mutex_;
   std::byte* base_ = nullptr;
   std::size_t bytes_ = 0;
   Page* pages_ = nullptr;

@@ -36,13 +36,13 @@ class Quarantine {
     return false;
   }
 
-  os::Mutex& mutex() noexcept { return mutex_; }
+  os::RankedMutex<os::Rank::quarantine>& mutex() noexcept { return mutex_; }
 
  private:
   static constexpr std::uint64_t capacity = 1 << 17;  // entries; blocks of few bytes reach it first
   static constexpr std::uint64_t headroom = 1 << 10;  // threads that have put and not yet evicted
 
-  os::Mutex mutex_;  // rank: quarantine, after registry
+  os::RankedMutex<os::Rank::quarantine> mutex_;
   Freed* ring_ = nullptr;
   std::uint64_t first_ = 0, end_ = 0;
   std::uint64_t bytes_ = 0;

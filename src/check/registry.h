@@ -74,7 +74,7 @@ class Registry {
   static constexpr std::size_t stripe_count = 64;
   static constexpr std::size_t stripe_buckets = bucket_count / stripe_count;
   struct alignas(cache_line) Stripe {
-    os::Mutex mutex;  // rank: registry. Guards `stripe_buckets` buckets in a row, and:
+    os::RankedMutex<os::Rank::registry> mutex;  // guards `stripe_buckets` buckets in a row, and:
     Block* unused = nullptr;
     std::size_t blocks = 0;
   };

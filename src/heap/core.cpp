@@ -22,7 +22,7 @@ class SlotGuard {
   SlotGuard& operator=(const SlotGuard&) = delete;
 
  private:
-  os::Mutex* mutex_;
+  os::RankedMutex<os::Rank::slot>* mutex_;
 };
 
 void set(ChainWord& word, ChainWord value) noexcept { __atomic_store_n(&word, value, __ATOMIC_RELAXED); }
@@ -59,6 +59,7 @@ Slot* Core::current_slow() noexcept {
 
 void* Core::pop(Slot& chosen, HomeClass h) noexcept {
   using level::popped_offset, level::slot_size, level::words_offset;
+  expect_no_lock();
   void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
     const arch::Sequence r = arch::pop<words_offset, popped_offset>(area_, slots_bytes_, slot_size, index(h), block);
@@ -78,6 +79,7 @@ void* Core::pop(Slot& chosen, HomeClass h) noexcept {
 }
 
 arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block) noexcept {
+  expect_no_lock();
   if (percpu::has_sequences(rung_)) {
     return arch::push<level::slot_shift, level::words_offset, level::cap_offset>(area_, slots_bytes_, index(h), block);
   }

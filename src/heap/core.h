@@ -3,6 +3,7 @@
 // code on the thread's own slot. Slow paths only; the fast paths of the rungs with sequences are in fast_path.h.
 #pragma once
 
+#include "base/assert.h"
 #include "heap/size_class.h"
 #include "heap/thread_slots.h"
 #include "level/slot.h"
@@ -61,13 +62,19 @@ class Core {
     return {.base = slots_bytes_ + offset, .stride = level::slot_size};
   }
   level::Slot* current_slow() noexcept;
+  static void expect_no_lock() noexcept {
+    TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::maintenance), "a lock is held while a sequence runs");
+  }
   ChainWord take(level::Slot& chosen, ChainWord& word) noexcept {
+    expect_no_lock();
     if (!percpu::has_sequences(rung_)) [[unlikely]]
       return take_plainly(chosen, word);
     ChainWord taken = chain::empty;
     return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : chain::empty;
   }
   bool put(level::Slot& chosen, ChainWord& word, ChainWord blocks) noexcept {
+    expect_no_lock();
+    TERRACE_ASSERT(chain::has_blocks(blocks) && chain::count(blocks) <= chain::longest, "I1: a word gets what is no chain");
     if (!percpu::has_sequences(rung_)) [[unlikely]]
       return put_plainly(chosen, word, blocks);
     return arch::put_all(area_, words_like(chosen, word), blocks) == arch::Sequence::done;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The composition root for blocks: core or thread level, depots, slabs, large blocks, and the budget over all of them.
 //
-// Lock ranks, outermost first: maintenance, switch, thread slots, slot (rung getcpu), depot, slabs, spans. No lock is held
-// while a sequence runs but that of maintenance; fork takes them in this order.
+// Locks are taken in the order of os/lock_order.h, by fork as by everybody else. None is held while a sequence runs but that of
+// maintenance.
 #pragma once
 
 #include "check/checker.h"
@@ -51,6 +51,9 @@ class Heap {
 
   /// Drains all levels and gives all free memory back. Whether anything was given back.
   bool trim() noexcept;
+
+  /// The invariant that does not hold, of any level, in words; null when all do. For tests, while no other thread is inside.
+  const char* check_invariants() noexcept;
 
   // fork: everything is locked, then unlocked in the parent, made usable in the child.
   void before_fork() noexcept;
@@ -160,12 +163,16 @@ class Heap {
   void shed() noexcept;
   void shed_down_to(std::uint64_t target) noexcept;
 
+  // check.cpp
+  const char* check_slot(level::Slot& slot, std::uint64_t& caps) noexcept;
+  const char* check_depots() noexcept;
+
   bool with_random_line() noexcept;
   std::size_t small_size(const void* p) const noexcept;
 
   std::atomic<bool> ready_{false};
-  os::Mutex open_mutex_;
-  os::Mutex maintenance_;
+  os::RankedMutex<os::Rank::opening> open_mutex_;
+  os::RankedMutex<os::Rank::maintenance> maintenance_;
   Options options_;
   check::Checker checker_;
   span::Spans spans_;
@@ -181,7 +188,7 @@ class Heap {
   bool fast_path_is_seen_ = false;  // its fields, by every thread that may see a limit
   TransferCounters transfers_[max_size_classes];
   std::atomic<std::uint64_t> last_tick_{0};
-  os::Mutex switch_;  // guards the limits of fast_path and the number below
+  os::RankedMutex<os::Rank::switching> switch_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
   // Beyond the bound, in bytes: what could not be given back at the last try. relaxed: a stale one costs one more try.
   std::atomic<std::uint64_t> tolerated_{0};

@@ -8,6 +8,7 @@
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
 //   W4  a slab is in `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no list
+// check_invariants() looks at them.
 // Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
 // slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone, or a
 // tick of maintenance has the slabs looked at again of which any has.
@@ -60,8 +61,13 @@ class Slabs {
 
   const SlabCounters& counters(HomeClass h) const noexcept { return classes_[index(h)].counters; }
 
+  /// The invariant that does not hold, in words; null when all do. For tests: a walk over all slabs, which nobody else uses.
+  const char* check_invariants() noexcept;
+
   void lock_all() noexcept;
   void unlock_all() noexcept;
+  /// In a forked child, which has one thread: nothing is locked, and what other threads were about to give back is in the slabs
+  /// again.
   void reset_after_fork() noexcept;
 
  private:
@@ -69,13 +75,21 @@ class Slabs {
   struct List {
     span::GranuleIndex first = span::no_granule, last = span::no_granule;
   };
+  /// What purge_free_pages() has taken out of a slab, for a child that is forked meanwhile: under the class's lock.
+  struct Leaving {
+    std::uint64_t sectors = 0;  // 0: nothing
+    const void* thread = nullptr;
+    span::GranuleIndex slab = 0;
+  };
+  static constexpr std::size_t most_leaving = 2;
   struct alignas(cache_line) Class {
-    os::Mutex mutex;          // rank: slabs
+    os::RankedMutex<os::Rank::slabs> mutex;
     List resident;            // slabs with counted waste, the one that got it last in front
     List bare;                // other slabs with free blocks
     std::uint32_t empty = 0;  // slabs that are entirely free
     std::uint32_t next_colour = 0;
     SlabCounters counters;
+    Leaving leaving[most_leaving];
     Random random;  // hardened build
   };
 
@@ -89,6 +103,10 @@ class Slabs {
   ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
+  // check.cpp
+  const char* check_slab(span::GranuleIndex first) const noexcept;
+  std::uint64_t listed(Class& c, In in) noexcept;
+
   // waste.cpp; the class is locked, purge_free_pages() drops the lock in between
   static std::uint32_t resident_blocks(const span::Record& r) noexcept {
     return r.free_blocks - min_of<std::uint32_t>(r.free_blocks, r.waste.holes);
@@ -101,6 +119,10 @@ class Slabs {
   bool wasteful(HomeClass h, const span::Record& r) noexcept;
   std::uint64_t allowed() noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
+  std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
+  static Leaving* unused_leaving(Class& c) noexcept;
+  void repair_in_child(HomeClass h) noexcept;
   void shed_class(HomeClass h, std::uint64_t bytes) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
 

@@ -33,7 +33,7 @@ class ThreadSlots {
     return __atomic_load_n(&all_, __ATOMIC_ACQUIRE);
   }  // [T1] pairs with the release in add()
 
-  os::Mutex& mutex() noexcept { return mutex_; }
+  os::RankedMutex<os::Rank::thread_slots>& mutex() noexcept { return mutex_; }
   /// In a forked child: the slots of the threads that do not exist here are drained and free again.
   void adopt_orphans() noexcept;
 
@@ -45,7 +45,7 @@ class ThreadSlots {
 
   static constinit thread_local unsigned times_closed_;
 
-  os::Mutex mutex_;  // rank: thread slots
+  os::RankedMutex<os::Rank::thread_slots> mutex_;
   level::Slot* all_ = nullptr;
   level::Slot* free_ = nullptr;  // under the lock
   std::uint32_t made_ = 0;

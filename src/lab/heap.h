@@ -98,7 +98,7 @@ class Sidelined {
 
  private:
   static constexpr unsigned capacity = 64;
-  os::Mutex mutex_;
+  os::RankedMutex<os::Rank::lab_sidelined> mutex_;
   std::atomic<unsigned> count_{0};
   Range ranges_[capacity];
 };
@@ -195,7 +195,7 @@ class Heap {
   unsigned allocating_threads_;
   unsigned departed_allocating_;  // threads that allocated since the last collection and were detached
   std::uint64_t collections_, flips_, collections_by_core_;
-  os::Mutex threads_mutex_;
+  os::RankedMutex<os::Rank::lab_threads> threads_mutex_;
   Thread* threads_;
   Thread departed_;  // sums of those that were detached
 };

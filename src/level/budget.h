@@ -7,6 +7,7 @@
 // sleep are no rush, however many they are.
 #pragma once
 
+#include "base/assert.h"
 #include "base/bits.h"
 
 #include <atomic>
@@ -57,7 +58,10 @@ class Budget {
 
   /// For the least that a class needs to work at all: granted beyond the limit.
   void reserve_anyway(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }
-  void release(std::uint64_t bytes) noexcept { granted_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void release(std::uint64_t bytes) noexcept {
+    const std::uint64_t before = granted_.fetch_sub(bytes, std::memory_order_relaxed);
+    TERRACE_ASSERT(before >= bytes, "budget: more is released than was granted");
+  }
 
  private:
   std::atomic<std::uint64_t> limit_{0};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arch/chain.h"
+#include "base/assert.h"
 #include "base/counter.h"
 #include "os/mutex.h"
 
@@ -28,6 +29,7 @@ struct StackCounters {  // under the lock
 class alignas(64) ChainStack {
  public:
   bool push(ChainWord chain) noexcept {
+    TERRACE_ASSERT(chain::has_blocks(chain) && chain::count(chain) <= chain::longest, "depot: gets what is no chain");
     if (count_ == chains_per_stack) return false;
     chains_[count_] = chain;
     set_count(count_ + 1);
@@ -91,6 +93,8 @@ class Shard {
   }
   void unmark_if_empty(std::size_t key, Mark mark) noexcept {
     const os::LockGuard guard(mutex_);
+    TERRACE_ASSERT(!has(key) || (__atomic_load_n(mark.word, __ATOMIC_RELAXED) & mark.bit) != 0,
+                   "depot: a stack that is not empty has no mark");
     if (!has(key)) __atomic_fetch_and(mark.word, static_cast<std::uint16_t>(~mark.bit), __ATOMIC_RELAXED);
   }
   // A chain that arrives in this moment may be missed; the caller then asks the next shard or level.
@@ -111,10 +115,10 @@ class Shard {
   }
   const StackCounters& counters(std::size_t key) const noexcept { return stacks_[key].counters(); }
   const ChainStack& stack(std::size_t key) const noexcept { return stacks_[key]; }
-  os::Mutex& mutex() noexcept { return mutex_; }
+  os::RankedMutex<os::Rank::depot>& mutex() noexcept { return mutex_; }
 
  private:
-  os::Mutex mutex_;  // rank: depot
+  os::RankedMutex<os::Rank::depot> mutex_;
   ChainStack stacks_[depot_keys];
 };
 

@@ -9,8 +9,9 @@
 //   I1  count(words[h]), count(reserve[h]) <= chain::longest, or the word is `stopped`; free stops pushing at cap[h].
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
-// Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning thread
-// on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
+// I1 and I2 are asserted where a word gets a chain (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
+// three. Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning
+// thread on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
 #pragma once
 
 #include "arch/chain.h"
@@ -38,7 +39,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
-  os::Mutex lock;                                             // rank: slot. Rung getcpu: guards the words
+  os::RankedMutex<os::Rank::slot> lock;                       // rung getcpu: guards the words
   std::uint32_t owner;                                        // rung thread: number, and whether a thread has it
   Slot* next;                                                 // rung thread: list of all slots,
   Slot* next_free;                                            // and of those that no thread has

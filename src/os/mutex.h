@@ -3,44 +3,19 @@
 // can be reset in a forked child.
 #pragma once
 
+#include "os/lock_order.h"
+
 #include <atomic>
 #include <cstdint>
 
 namespace terrace::os {
 
+/// What all locks of a thread have in common, and how one works. Each is a RankedMutex.
 class Mutex {
  public:
-  constexpr Mutex() noexcept = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void lock() noexcept {
-    if (holds_all_) [[unlikely]]
-      return;
-    count(1);
-    std::uint32_t expected = unlocked;
-    // [M1] acquire, pairs with the release in unlock(): what the last holder wrote is seen.
-    if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
-      return;
-    }
-    lock_contended();
-  }
-  bool try_lock() noexcept {
-    if (holds_all_) [[unlikely]]
-      return true;
-    count(1);
-    if (try_state()) return true;
-    count(-1);
-    return false;
-  }
-  void unlock() noexcept {
-    if (holds_all_) [[unlikely]]
-      return;
-    // [M1] release, pairs with the acquire of the next holder.
-    if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
-      wake_one();
-    count(-1);
-  }
   /// Between the handlers of fork the forking thread holds every mutex there is; what it calls then (handlers of others that
   /// allocate) goes through all of them.
   static void set_holds_all(bool value) noexcept { holds_all_ = value; }
@@ -48,8 +23,32 @@ class Mutex {
   /// Whether the calling thread holds a mutex or is about to: true in a signal handler that has interrupted such code.
   static bool holds_any() noexcept { return held_ != 0; }
 
-  /// In a forked child, by the only thread there is, which locked it: the parent's waiters do not exist here.
-  void reset_after_fork() noexcept {
+ protected:
+  constexpr Mutex() noexcept = default;
+  ~Mutex() = default;
+
+  void acquire() noexcept {
+    count(1);
+    std::uint32_t expected = unlocked;
+    // [M1] acquire, pairs with the release in release(): what the last holder wrote is seen.
+    if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
+      return;
+    }
+    lock_contended();
+  }
+  bool try_acquire() noexcept {
+    count(1);
+    if (try_state()) return true;
+    count(-1);
+    return false;
+  }
+  void release() noexcept {
+    // [M1] release, pairs with the acquire of the next holder.
+    if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
+      wake_one();
+    count(-1);
+  }
+  void reset() noexcept {
     state_.store(unlocked, std::memory_order_relaxed);
     count(-1);
   }
@@ -74,15 +73,51 @@ class Mutex {
   std::atomic<std::uint32_t> state_{unlocked};
 };
 
+/// A mutex that knows its place in the order of locks (os/lock_order.h). The rank is part of the type, so that the mutex is one
+/// word of zeroes all the same.
+template <Rank rank>
+class RankedMutex : public Mutex {
+ public:
+  constexpr RankedMutex() noexcept = default;
+
+  void lock() noexcept {
+    if (holds_all()) [[unlikely]]
+      return;
+    LockOrder::expect(rank, this);
+    acquire();
+    LockOrder::locked(rank, this);
+  }
+  bool try_lock() noexcept {
+    if (holds_all()) [[unlikely]]
+      return true;
+    if (!try_acquire()) return false;
+    LockOrder::locked(rank, this);
+    return true;
+  }
+  void unlock() noexcept {
+    if (holds_all()) [[unlikely]]
+      return;
+    LockOrder::unlocked(rank);
+    release();
+  }
+  /// In a forked child, by the only thread there is, which locked it: the parent's waiters do not exist here.
+  void reset_after_fork() noexcept {
+    LockOrder::unlocked(rank);
+    reset();
+  }
+};
+static_assert(sizeof(RankedMutex<Rank::slot>) == sizeof(std::uint32_t));
+
+template <Rank rank>
 class LockGuard {
  public:
-  explicit LockGuard(Mutex& mutex) noexcept : mutex_(mutex) { mutex_.lock(); }
+  explicit LockGuard(RankedMutex<rank>& mutex) noexcept : mutex_(mutex) { mutex_.lock(); }
   ~LockGuard() { mutex_.unlock(); }
   LockGuard(const LockGuard&) = delete;
   LockGuard& operator=(const LockGuard&) = delete;
 
  private:
-  Mutex& mutex_;
+  RankedMutex<rank>& mutex_;
 };
 
 }  // namespace terrace::os

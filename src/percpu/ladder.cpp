@@ -132,7 +132,7 @@ Ladder choose(const Facts& f, const Rung* forced) noexcept {
 namespace {
 constinit Ladder decided;
 constinit std::atomic<bool> ready{false};
-constinit os::Mutex mutex;
+constinit os::RankedMutex<os::Rank::ladder> mutex;
 }  // namespace
 
 const Ladder* ladder_if_decided() noexcept { return ready.load(std::memory_order_acquire) ? &decided : nullptr; }  // [L1]

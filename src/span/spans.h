@@ -85,7 +85,7 @@ class Spans {
   /// By whoever makes slabs of spans: bytes in which no block is in use; modulo 2^64.
   void add_unused(std::uint64_t bytes) noexcept { unused_bytes_.add(bytes); }
   const SpanCounters& counters() const noexcept { return counters_; }
-  os::Mutex& mutex() noexcept { return mutex_; }
+  os::RankedMutex<os::Rank::spans>& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
 
   /// In a forked child, which has one thread: the lock is free, and what other threads were purging is dirty again.
@@ -125,7 +125,7 @@ class Spans {
   const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
   const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;
 
-  os::Mutex mutex_;  // rank: spans; nothing is locked while it is held
+  os::RankedMutex<os::Rank::spans> mutex_;  // nothing is locked while it is held
   Window window_;
   GranuleIndex untouched_ = 0;  // from here on nothing was ever taken
   Bins free_[2];

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view prefix = "TERRACE_";
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
-constinit Mutex mutex;
+constinit RankedMutex<Rank::environment> mutex;
 constinit std::atomic<bool> kept{false};
 char copies[room];  // "NAME=value\0" one after the other, then an empty one
 std::size_t used = 0;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/lock_order.h"
+
+#include "base/format.h"
+#include "os/mutex.h"
+
+#include <bit>
+#include <string_view>
+
+namespace terrace::os {
+
+#if defined(TERRACE_ASSERTIONS)
+namespace {
+
+constexpr std::size_t ranks = static_cast<std::size_t>(Rank::count_);
+constexpr const char* names[] = {"the list of LAB threads",
+                                 "the sidelined buffers",
+                                 "the opening of the heap",
+                                 "the ladder",
+                                 "the environment",
+                                 "the registry",
+                                 "the quarantine",
+                                 "the pool",
+                                 "maintenance",
+                                 "the switch of the fast path",
+                                 "the thread slots",
+                                 "a slot",
+                                 "a depot",
+                                 "a class of slabs",
+                                 "the spans"};
+static_assert(sizeof names / sizeof names[0] == ranks);
+
+// Of the calling thread. volatile: a signal handler that interrupts a change leaves things as it found them.
+struct Held {
+  volatile std::uint32_t locks[ranks];  // how many of each rank
+  const void* volatile highest[ranks];  // of these, while there are any
+};
+constinit thread_local Held held = {};
+
+std::size_t at(Rank rank) noexcept { return static_cast<std::size_t>(rank); }
+
+// The innermost rank held from `rank` on; `ranks` when there is none.
+std::size_t innermost_from(std::size_t rank) noexcept {
+  for (std::size_t r = ranks; r > rank; --r) {
+    if (held.locks[r - 1] != 0) return r - 1;
+  }
+  return ranks;
+}
+
+[[noreturn]] void report(std::size_t waited_for, std::size_t held_rank) noexcept {
+  char buf[160];
+  Writer line(buf, sizeof buf);
+  line.text("lock order: waits for ").text(names[waited_for]).text(" and holds ").text(names[held_rank]);
+  line.terminate();
+  report_internal(buf);
+}
+
+}  // namespace
+
+void LockOrder::look(Rank rank, const void* lock) noexcept {
+  const std::size_t inner = innermost_from(at(rank));
+  if (inner == ranks) return;
+  if (inner != at(rank) || lock <= held.highest[inner]) report(at(rank), inner);
+}
+
+void LockOrder::remember(Rank rank, const void* lock) noexcept {
+  const std::size_t r = at(rank);
+  if (held.locks[r] == 0 || lock > held.highest[r]) held.highest[r] = lock;
+  held.locks[r] = held.locks[r] + 1;
+}
+
+void LockOrder::forget(Rank rank) noexcept {
+  TERRACE_ASSERT(held.locks[at(rank)] != 0, "lock order: unlocks what it does not hold");
+  held.locks[at(rank)] = held.locks[at(rank)] - 1;
+}
+
+bool LockOrder::knows(Rank rank) noexcept { return Mutex::holds_all() || held.locks[at(rank)] != 0; }
+bool LockOrder::knows_within(Rank rank) noexcept { return !Mutex::holds_all() && innermost_from(at(rank) + 1) != ranks; }
+#endif
+
+}  // namespace terrace::os

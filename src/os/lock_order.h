@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The order in which locks are taken. In builds with assertions each thread remembers what it holds, and waiting for a lock in
+// the wrong order ends the process with one line, whether or not it would have been a deadlock this time.
+//
+// Who holds a lock waits only for locks of inner ranks, or for others of the same rank at higher addresses (fork takes all of a
+// rank in that order; nobody else takes two). try_lock() does not wait, so it may be called in any order; what it has locked
+// counts like any other lock in what is waited for next.
+//
+// What is remembered is thread-local. A signal handler adds to what its thread holds and takes it away again; in a vfork child,
+// which runs on its parent's thread-local data while the parent waits, it is the same; the child of fork gets a copy, in which
+// reset_after_fork() clears what it unlocks. Between the handlers of fork, when a thread passes all locks, nothing is checked.
+#pragma once
+
+#include "base/assert.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace terrace::os {
+
+/// Outermost first; lock_order.cpp has their names.
+enum class Rank : std::uint8_t {
+  lab_threads,    // of a LAB heap; what the embedder does meanwhile may allocate
+  lab_sidelined,  // of one of its levels
+  opening,        // of the heap, once
+  ladder,         // of rungs, once
+  environment,    // copied once
+  registry,       // TERRACE_CHECK, as the next two
+  quarantine,
+  pool,
+  maintenance,  // the only one that may be held while a sequence runs, of those from here on
+  switching,    // of the fast path, on and off
+  thread_slots,
+  slot,  // rung getcpu
+  depot,
+  slabs,
+  spans,
+  count_
+};
+
+class LockOrder {
+ public:
+  /// Ends the process if the calling thread must not wait for this lock now.
+  static void expect(Rank rank, const void* lock) noexcept {
+    if constexpr (assertions) look(rank, lock);
+  }
+  static void locked(Rank rank, const void* lock) noexcept {
+    if constexpr (assertions) remember(rank, lock);
+  }
+  static void unlocked(Rank rank) noexcept {
+    if constexpr (assertions) forget(rank);
+  }
+
+  // For the conditions of assertions: without assertions nothing is known, and both are false.
+  /// Whether the calling thread holds a lock of that rank, or passes all.
+  static bool holds(Rank rank) noexcept {
+    if constexpr (assertions) return knows(rank);
+    return false;
+  }
+  /// Whether it holds one of a rank further in.
+  static bool holds_within(Rank rank) noexcept {
+    if constexpr (assertions) return knows_within(rank);
+    return false;
+  }
+
+ private:
+  static void look(Rank rank, const void* lock) noexcept;
+  static void remember(Rank rank, const void* lock) noexcept;
+  static void forget(Rank rank) noexcept;
+  static bool knows(Rank rank) noexcept;
+  static bool knows_within(Rank rank) noexcept;
+};
+
+}  // namespace terrace::os
