@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/slabs.h"
 
+#include "base/assert.h"
 #include "base/hardened.h"
 #include "base/report.h"
 #include "heap/random_blocks.h"
@@ -60,9 +61,10 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
   leave(c, first);
-  --c.empty;
   const span::Window& window = spans_->window();
   const Record& r = window.record(first);
+  TERRACE_ASSERT(r.free_blocks == r.block_count && c.empty != 0, "slabs: one with blocks in use is released");
+  --c.empty;
   waste_.sub(std::uint64_t{r.waste.counted} * shape(h).stride);
   spans_->add_unused(std::uint64_t{0} - r.granules * span::granule_size);
   for (std::uint32_t g = 0; g < r.granules; ++g) {
@@ -268,7 +270,10 @@ void Slabs::unlock_all() noexcept {
   for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.unlock();
 }
 void Slabs::reset_after_fork() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.reset_after_fork();
+  for (std::size_t h = 1; h < home_class_count; ++h) {
+    repair_in_child(home_at(h));
+    classes_[h].mutex.reset_after_fork();
+  }
 }
 
 }  // namespace terrace::heap

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Slabs: which free blocks hold pages, and giving those pages back.
+#include "base/assert.h"
 #include "base/report.h"
 #include "heap/sectors.h"
 #include "heap/slabs.h"
@@ -52,6 +53,9 @@ std::uint32_t mark(Record& r, const Sectors& sectors, Sectors::Mask mask, bool f
   return changed;
 }
 
+// Its address tells threads apart, before a fork as after it.
+constinit thread_local char this_thread = 0;
+
 }  // namespace
 
 void Slabs::enter(Class& c, GranuleIndex first, In in) noexcept {
@@ -103,8 +107,10 @@ void Slabs::fill_holes(HomeClass h, Record& r, const std::uint16_t* indices, uns
 
 // After any change of the slab's free blocks or holes. `all`: what was stuck is looked at again.
 void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
+  TERRACE_ASSERT(os::LockOrder::holds(os::Rank::slabs), "slabs: one is changed without its class's lock");
   Class& c = classes_[index(h)];
   Record& r = spans_->window().record(first);
+  TERRACE_ASSERT(r.free_blocks <= r.block_count && r.waste.holes <= r.block_count, "slabs: more are free than there are");
   const std::uint32_t resident = resident_blocks(r);
   const auto used = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
   if (all || used < r.waste.looked - r.waste.looked / 4) r.waste.stuck = 0;
@@ -132,19 +138,48 @@ bool Slabs::wasteful(HomeClass h, const Record& r) noexcept {
   return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > allowed();
 }
 
+// The free blocks of the sectors leave the slab, as if they were cut. How many.
+std::uint32_t Slabs::take_out(HomeClass h, GranuleIndex first, std::uint64_t sectors) noexcept {
+  Record& r = spans_->window().record(first);
+  if (r.free_blocks == r.block_count) --classes_[index(h)].empty;
+  const std::uint32_t out = mark(r, Sectors(shape(h), r.start), sectors, false);
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - out);
+  count_waste(h, first);
+  return out;
+}
+
+// They come back. How many.
+std::uint32_t Slabs::put_in(HomeClass h, GranuleIndex first, std::uint64_t sectors) noexcept {
+  Record& r = spans_->window().record(first);
+  const std::uint32_t in = mark(r, Sectors(shape(h), r.start), sectors, true);
+  r.scan = 0;
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + in);
+  if (r.free_blocks == r.block_count) ++classes_[index(h)].empty;
+  return in;
+}
+
+Slabs::Leaving* Slabs::unused_leaving(Class& c) noexcept {
+  for (Leaving& l : c.leaving) {
+    if (l.sectors == 0) return &l;
+  }
+  return nullptr;
+}
+
 // Gives back the sectors of a slab in which no block is in use. Meanwhile their blocks are taken out, so that the class need
-// not be locked around the system calls: nobody cuts them, and the slab is not released.
+// not be locked around the system calls: nobody cuts them, and the slab is not released. What was taken out is written down for
+// a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
 void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
   Record& r = spans_->window().record(first);
   const Sectors sectors(shape(h), r.start);
   const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
   if (mask != 0) {
-    if (r.free_blocks == r.block_count) --c.empty;
-    const std::uint32_t out = mark(r, sectors, mask, false);
-    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - out);
-    count_waste(h, first);
-    c.mutex.unlock();
+    const std::uint32_t out = take_out(h, first, mask);
+    Leaving* const leaving = unused_leaving(c);
+    if (leaving != nullptr) {
+      *leaving = {.sectors = mask, .thread = &this_thread, .slab = first};
+      c.mutex.unlock();
+    }
     Sectors::Mask purged = 0;
     std::uint64_t bytes = 0;
     Sectors::for_each_run(mask, [&](std::uint32_t from, std::uint32_t end) {
@@ -153,21 +188,32 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
       purged |= sectors.between(from, end);
       bytes += length;
     });
-    c.mutex.lock();
+    if (leaving != nullptr) {
+      c.mutex.lock();
+      *leaving = {};
+    }
     // A block that came back meanwhile is in use nowhere: it was freed before, too.
-    if (mark(r, sectors, mask, true) != out) report_double_free("free", spans_->window().address(first));
-    r.scan = 0;
-    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + out);
+    if (put_in(h, first, mask) != out) report_double_free("free", spans_->window().address(first));
     r.purged |= purged;
     c.counters.purged_bytes.add(bytes);
     retention(shape(h)).given_back(bytes);
     count_holes(h, r);
-    if (r.free_blocks == r.block_count) ++c.empty;
   }
   r.waste.looked = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
   r.waste.stuck = static_cast<std::uint16_t>(resident_blocks(r));
   count_waste(h, first);
   if (r.free_blocks == r.block_count && c.empty > 1) release_slab(h, first);
+}
+
+// The pages may be there or not: resident is right for both. If it is this thread that was interrupted by a handler that forks,
+// it goes on here, and puts them back itself.
+void Slabs::repair_in_child(HomeClass h) noexcept {
+  for (Leaving& l : classes_[index(h)].leaving) {
+    if (l.sectors == 0 || l.thread == &this_thread) continue;
+    put_in(h, l.slab, l.sectors);
+    count_waste(h, l.slab);
+    l = {};
+  }
 }
 
 // The slab that has had waste for longest comes first.

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The invariants of slabs and of what stands on them, looked at one by one. For tests, while no other thread uses the heap; the
+// library itself never calls it.
+#include "heap/fast_path.h"
+#include "heap/heap.h"
+#include "heap/sectors.h"
+
+#include <bit>
+
+namespace terrace::heap {
+
+using span::GranuleIndex;
+using span::no_granule;
+using span::Record;
+using span::State;
+
+// [W1], [W2], and the bits of one slab.
+const char* Slabs::check_slab(GranuleIndex first) const noexcept {
+  const Record& r = spans_->window().record(first);
+  const HomeClass h{r.home_class};
+  const auto is_free = [&r](std::uint32_t i) { return (r.free_map[i / 64] >> i % 64 & 1) != 0; };
+  for (GranuleIndex g = 0; g < r.granules; ++g) {
+    if (spans_->window().class_byte(first + g) != r.home_class) return "slabs: the page map has another home class";
+    if (spans_->window().record(first + g).first != first) return "S2: a granule of a slab does not find its first";
+  }
+  std::uint32_t free = 0, holes = 0;
+  for (std::uint32_t w = 0; w * 64 < r.block_count; ++w) free += static_cast<std::uint32_t>(std::popcount(r.free_map[w]));
+  if (free != r.free_blocks || r.block_count != shape(h).blocks) return "slabs: the number of free blocks is not that of bits";
+  const Sectors sectors(shape(h), r.start);
+  for (std::uint32_t i = 0; i < r.block_count; ++i) {
+    if ((sectors.touched_by({i, i + 1}) & r.purged) == 0) continue;
+    if (!is_free(i)) return "W1: a block in use lies in a sector that is purged";
+    ++holes;
+  }
+  return holes == r.waste.holes ? nullptr : "W2: holes are not the blocks in purged sectors";
+}
+
+// Slabs in a list of the class that say they are there.
+std::uint64_t Slabs::listed(Class& c, In in) noexcept {
+  std::uint64_t n = 0;
+  GranuleIndex before = no_granule;
+  for (GranuleIndex i = list(c, in).first; i != no_granule; i = spans_->window().record(i).next) {
+    const Record& r = spans_->window().record(i);
+    if (r.previous != before || r.list != static_cast<std::uint8_t>(in)) return ~std::uint64_t{0};
+    before = i;
+    ++n;
+  }
+  return list(c, in).last == before ? n : ~std::uint64_t{0};
+}
+
+const char* Slabs::check_invariants() noexcept {
+  const span::Window& window = spans_->window();
+  const auto frontier = static_cast<GranuleIndex>(window.extent() >> span::granule_shift);
+  std::uint64_t counted = 0;
+  std::uint32_t met[home_class_count][3] = {}, empty[home_class_count] = {};
+  for (GranuleIndex i = 0; i < frontier; ++i) {
+    const Record& r = window.record(i);
+    if (r.state != State::slab) continue;
+    if (const char* const broken = check_slab(i)) return broken;
+    const In wanted = r.free_blocks == 0 ? In::none : r.waste.counted != 0 ? In::resident : In::bare;
+    if (r.list != static_cast<std::uint8_t>(wanted)) return "W4: a slab is in the wrong list";
+    ++met[r.home_class][r.list];
+    if (r.free_blocks == r.block_count) ++empty[r.home_class];
+    counted += std::uint64_t{r.waste.counted} * shape(HomeClass{r.home_class}).stride;
+  }
+  if (counted != waste_.read()) return "W3: waste() is not the sum over slabs";
+  for (std::size_t h = 1; h < home_class_count; ++h) {
+    Class& c = classes_[h];
+    for (const In in : {In::resident, In::bare}) {
+      if (listed(c, in) != met[h][static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
+    }
+    if (c.empty != empty[h]) return "slabs: the number of those that are free altogether is wrong";
+    for (const Leaving& l : c.leaving) {
+      if (l.sectors != 0) return "slabs: blocks are on their way to the system, and nobody is";
+    }
+  }
+  return nullptr;
+}
+
+// [I1], [I2], and what the slot's caps cost.
+const char* Heap::check_slot(level::Slot& slot, std::uint64_t& caps) noexcept {
+  for (std::size_t h = 0; h < level::slot_words; ++h) {
+    caps += std::uint64_t{2} * slot.cap[h] * class_size(class_of(home_at(h)));
+    for (const ChainWord w : {slot.words[h], slot.reserve[h]}) {
+      if (w == chain::empty) continue;
+      if (!chain::has_blocks(w) || chain::count(w) > chain::longest) return "I1: a word is no chain";
+      const bool any = h != 0 && !core_.homes_are_slots() && is_subline(class_of(home_at(h)));
+      if (home_of_chain(w) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
+    }
+  }
+  return nullptr;
+}
+
+const char* Heap::check_depots() noexcept {
+  std::uint64_t bytes = 0;
+  for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
+    for (place.shard = 0; place.shard < depots_.shards(); ++place.shard) {
+      for (std::size_t key = 0; key < level::depot_keys; ++key) {
+        const level::ChainStack& stack = depots_.at(place).stack(key);
+        if (stack.size() != 0 && (depots_.marks(place.processor, key) >> place.shard & 1) == 0)
+          return "depot: a stack that is not empty has no mark";
+        for (unsigned n = 0; n < stack.size(); ++n) {
+          if (home_of_chain(stack.at(n)) != home_at(key)) return "depot: a stack holds a chain of another home class";
+          bytes += chain::count(stack.at(n)) * class_size(class_of(home_at(key)));
+        }
+      }
+    }
+  }
+  return bytes == depot_budget_.granted() ? nullptr : "budget: depots hold other than what they were granted";
+}
+
+const char* Heap::check_invariants() noexcept {
+  std::uint64_t caps = 0;
+  for (unsigned i = 0; i < core_.slot_count(); ++i) {
+    if (const char* const broken = check_slot(core_.slot(i), caps)) return broken;
+  }
+  for (level::Slot* s = thread_slots_.all(); s != nullptr; s = s->next) {
+    if (const char* const broken = check_slot(*s, caps)) return broken;
+  }
+  if (caps > budget_.granted()) return "I3: caps are more than what was granted";
+  if (fast_path.extent_16ths * 16 > spans_.window().extent()) return "the fast path looks beyond the extent";
+  if (const char* const broken = check_depots()) return broken;
+  if (const char* const broken = slabs_.check_invariants()) return broken;
+  return spans_.check_invariants();
+}
+
+}  // namespace terrace::heap
