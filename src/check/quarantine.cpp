@@ -30,6 +30,7 @@ Quarantine::Freed Quarantine::evict() noexcept {
   if (first_ == end_ || (bytes_ <= bound_ && end_ - first_ <= capacity - headroom)) return {};
   const Freed oldest = ring_[first_ % capacity];
   ++first_;
+  TERRACE_ASSERT(bytes_ >= oldest.size + per_block, "quarantine: its bytes are not the sum of what waits");
   bytes_ -= oldest.size + per_block;
   return oldest;
 }

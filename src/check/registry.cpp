@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "check/registry.h"
 
+#include "base/assert.h"
 #include "os/guard_pages.h"
 #include "os/memory.h"
 
@@ -10,6 +11,11 @@ namespace {
 constexpr std::size_t chunk_bytes = 64 * kib;
 
 void publish(Block*& link, Block* block) noexcept { __atomic_store_n(&link, block, __ATOMIC_RELEASE); }  // [R3]
+
+[[maybe_unused]] bool is_listed(const Block* list, const std::byte* start) noexcept {
+  while (list != nullptr && list->start != start) list = list->next;
+  return list != nullptr;
+}
 
 }  // namespace
 
@@ -30,6 +36,7 @@ bool Registry::add(const Block& block) noexcept {
   const std::size_t bucket = bucket_of(block.start);
   Stripe& s = stripe(bucket);
   const os::LockGuard guard(s.mutex);
+  TERRACE_ASSERT(!is_listed(buckets_[bucket], block.start), "R1: a block is registered twice");
   if (s.unused == nullptr) s.unused = make_blocks();
   Block* const entry = s.unused;
   if (entry == nullptr) return false;
@@ -54,6 +61,7 @@ void Registry::remove(const std::byte* start) noexcept {
     s.unused = b;
     return;
   }
+  TERRACE_ASSERT(false, "R1: a block that goes back to the heap is not registered");
 }
 
 void Registry::lock_all() noexcept {

@@ -34,8 +34,8 @@ bool Heap::ready() noexcept {
   const os::LockGuard guard(open_mutex_);
   if (ready_.load(std::memory_order_relaxed)) return true;
   if (!open()) return false;
+  enable_fast_path();                             // before anybody can call vfork, which turns it off
   ready_.store(true, std::memory_order_release);  // [H1]
-  enable_fast_path();
   return true;
 }
 

@@ -10,6 +10,7 @@
 // it.
 //
 // Not in the surplus: free blocks that share pages with blocks in use. No allocator can give those back.
+#include "base/assert.h"
 #include "heap/heap.h"
 
 namespace terrace::heap {
@@ -67,6 +68,7 @@ void Heap::shed_down_to(std::uint64_t target) noexcept {
 
 // At most one thread; the others leave it to that one, which looks again when it has unlocked.
 void Heap::shed() noexcept {
+  TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::environment), "the bound is kept while a lock is held");
   while (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed) && maintenance_.try_lock()) {
     update_limits();
     shed_down_to(surplus_bound() - surplus_bound() / shed_further);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/thread_slots.h"
 
+#include "base/assert.h"
 #include "base/hardened.h"
 #include "os/guard_pages.h"
 #include "os/memory.h"
@@ -41,6 +42,7 @@ Slot* ThreadSlots::add() noexcept {
 
 // Its thread has ended. The lock is held, or nobody else is there.
 void ThreadSlots::leave(Slot& slot) noexcept {
+  TERRACE_ASSERT((slot.owner & in_use) != 0, "thread slots: one is left twice");
   slot.owner &= ~in_use;
   slot.next_free = free_;
   free_ = &slot;
@@ -54,6 +56,7 @@ Slot* ThreadSlots::mine() noexcept {
     Slot* const slot = free_ != nullptr ? free_ : add();
     if (slot == nullptr) return nullptr;
     if (slot == free_) free_ = slot->next_free;
+    TERRACE_ASSERT((slot->owner & in_use) == 0, "thread slots: one has two threads");
     slot->owner |= in_use;
     my_slot = slot;
   }

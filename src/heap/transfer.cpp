@@ -6,6 +6,7 @@
 //
 // The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
 // class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
+#include "base/assert.h"
 #include "base/report.h"
 #include "heap/heap.h"
 #include "os/clock.h"
@@ -219,6 +220,8 @@ void* Heap::hand_out_first(ChainWord w, ChainWord& rest) noexcept {
 void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
   ChainWord rest = chain::empty;
   void* const block = hand_out_first(w, rest);
+  TERRACE_ASSERT(rest == chain::empty || !core_.homes_are_slots() || home_of_chain(rest) == word,
+                 "I2: a word gets blocks of another home class");
   if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_chain(rest);
   return block;
 }
@@ -307,6 +310,7 @@ void Heap::spill(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
   ChainWord w = core_.take_word(slot, h);
   if (w == chain::empty) return;
+  TERRACE_ASSERT(home_of_chain(w) == h, "I2: a word holds blocks of another home class");
   const std::uint64_t nth = slot.spills[index(c)].add();
   if (nth % calls_between_ticks == calls_between_ticks - 1) tick();
   if (nth % calls_between_looks == calls_between_looks - 1) update_limits();

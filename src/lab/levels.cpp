@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What a request does on its way up, and what all ways of synchronisation have in common.
+#include "base/assert.h"
 #include "lab/heap.h"
 #include "lab/mutants.h"
 #include "os/rseq_area.h"
@@ -83,6 +84,8 @@ void Heap::give_up(Counts& counts, Range tail) noexcept {
 // The buffer is closed, and the caller has closed it. The request gets the first part of what is there now.
 Range Heap::install(int level, Buffer& b, Range old, Range lab, Request r) noexcept {
   const Level& l = levels_[level];
+  TERRACE_ASSERT(b.top.load(std::memory_order_relaxed) == refilling, "LAB I2: a buffer that is not closed is refilled");
+  TERRACE_ASSERT(old.start <= old.end && lab.start < lab.end, "LAB I3: a buffer ends before its top");
   const std::size_t wanted = size_of(b);
   b.counts.labs.add();
   b.counts.lab_bytes.add(lab.size());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The thread level: the TLAB, when it is refilled and when it is kept, and objects that do not come from it.
+#include "base/assert.h"
 #include "lab/heap.h"
 
 #include <new>
@@ -42,6 +43,7 @@ void Heap::detach(Thread& thread) noexcept {
 
 // The TLAB is given up: by its thread, or at a safepoint.
 void Heap::retire(Thread& thread) noexcept {
+  TERRACE_ASSERT(thread.start <= thread.top && thread.top <= thread.end, "LAB I3: a thread's buffer ends before its top");
   thread.bytes += thread.top - thread.start;
   give_up(thread.counts, {thread.top, thread.end});
   thread.top = thread.end = thread.start = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "span/spans.h"
 
+#include "base/assert.h"
+
 namespace terrace::span {
 namespace {
 
@@ -81,6 +83,7 @@ void Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules,
 // What is left over keeps its state, and its age.
 Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state) noexcept {
   const State was = record(first).state;
+  TERRACE_ASSERT(is_free(was) && record(first).granules >= granules, "spans: what is taken is not free, or too short");
   const std::uint32_t length = record(first).granules;
   const std::uint64_t when = record(first).when;
   const GranuleIndex newer = record(first).newer;  // means nothing for a clean one
@@ -140,6 +143,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping)
 
 void Spans::give_unsettled(GranuleIndex first, std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
+  TERRACE_ASSERT(record(first).state >= State::slab && record(first).first == first, "spans: what is given was not taken");
   last_given_ = record(first).granules;
   taken_bytes_.add(std::uint64_t{0} - bytes_of(last_given_));
   counters_.given.add();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "span/window.h"
 
+#include "base/assert.h"
 #include "os/auxv.h"
 #include "os/memory.h"
 
@@ -179,6 +180,10 @@ GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcep
     result = map_granules(first, mapped);
   }
   if (result != os::Mapped::yes) return no_granule;
+  TERRACE_ASSERT(first >= frontier_ && first + mapped <= limit_, "window: the frontier goes back, or beyond the limit");
+  TERRACE_ASSERT(map_end_ >= reinterpret_cast<std::byte*>(map_ + first + mapped) &&
+                     records_end_ >= reinterpret_cast<std::byte*>(records_ + first + mapped),
+                 "window: granules below the frontier have no metadata");
   frontier_ = first + mapped;
   committed_.add(std::uint64_t{mapped} << granule_shift);
   extent_.store(std::size_t{frontier_} << granule_shift, std::memory_order_release);  // [W1]

@@ -28,6 +28,7 @@ std::uint64_t value(const Snapshot& s, Level level, std::size_t c, Column column
 
 // Blocks that went down from the global level are in the program's hands, in slots or in depots; the census found them there.
 void expect_balance(const Snapshot& s) {
+  EXPECT_STREQ(heap::heap.check_invariants(), nullptr);
   const heap::Census census = heap::take_census();
   for (std::size_t c = 1; c < heap::class_count; ++c) {
     const std::size_t size = heap::class_sizes.bytes[c];
