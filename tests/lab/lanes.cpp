@@ -85,27 +85,27 @@ void Lanes::disturb(Lane& lane) {
   pthread_setaffinity_np(*lane.running, sizeof some, &some);
 }
 
-void Lanes::disturb(std::chrono::steady_clock::time_point end) {
-  while (std::chrono::steady_clock::now() < end) {
+void Lanes::disturb(std::chrono::steady_clock::time_point end, std::uint64_t collections) {
+  terrace_lab_counters some{};
+  while (std::chrono::steady_clock::now() < end || some.collections < collections) {
     if (rng_() % 16 == 0) {  // a storm: everybody
       for (Lane& lane : lanes_) disturb(lane);
     } else {
       disturb(*std::next(lanes_.begin(), rng_() % weather_.threads));
     }
     if (rng_() % 128 == 0) quiet_ = !quiet_;
-    terrace_lab_counters some;
     terrace_lab_read_counters(world_.heap(), &some);
     if (weather_.delays) set_delays(rng_() % 3 == 0 ? 20000 : 300, rng_() % 3 != 0 ? 40000 : 300);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
 
-void Lanes::run(std::chrono::milliseconds duration) {
+void Lanes::run(std::chrono::milliseconds duration, std::uint64_t collections) {
   std::signal(SIGUSR1, [](int) {});
   std::vector<std::thread> threads;
   unsigned number = 0;
   for (Lane& lane : lanes_) threads.emplace_back([this, &lane, n = ++number] { live(lane, n); });
-  disturb(std::chrono::steady_clock::now() + duration);
+  disturb(std::chrono::steady_clock::now() + duration, collections);
   set_delays(0, 0);
   over_ = true;
   for (std::thread& t : threads) t.join();

@@ -25,8 +25,8 @@ struct Weather {
 class Lanes {
  public:
   Lanes(World& world, const std::vector<int>& cpus, Weather weather);
-  /// For that long; then all threads have ended.
-  void run(std::chrono::milliseconds duration);
+  /// For that long, and until there were `collections`, however slow the machine is; then all threads have ended.
+  void run(std::chrono::milliseconds duration, std::uint64_t collections);
 
  private:
   struct Lane {
@@ -36,7 +36,7 @@ class Lanes {
   bool may_live(unsigned number) const;
   void live(Lane& lane, unsigned number);
   void one_life(Lane& lane, unsigned number, std::mt19937& rng);
-  void disturb(std::chrono::steady_clock::time_point end);
+  void disturb(std::chrono::steady_clock::time_point end, std::uint64_t collections);
   void disturb(Lane& lane);
 
   World& world_;

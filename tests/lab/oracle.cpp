@@ -3,7 +3,8 @@
 //
 //   oracle --sync cas|restartable [--seconds N] [--threads N] [--seed N] [--delays] [--kept-sections] [--must-fail]
 //
-// By thread, by core and with flips, each a third of the time. --delays: inside the engine, where it has delay points.
+// By thread, by core and with flips, each a third of the time, and longer where that is not enough for three collections.
+// --delays: inside the engine, where it has delay points.
 // --kept-sections: as on a kernel that does not end sections in system calls.
 // --must-fail: for mutants; succeeds if something is wrong.
 #include "lanes.h"
@@ -68,13 +69,15 @@ void print(const char* level, const terrace_lab_counts& c) {
               number(c.sidelined), number(c.foreign));
 }
 
+constexpr std::uint64_t least_collections = 3;
+
 void run(const Options& o, int association) {
   Space space(std::size_t{512} << 10, o.kept_sections);
   World world(space, config_of(o, association));
   Weather weather = o.weather;
   if (association == TERRACE_LAB_FLIP) weather.threads *= 4;  // the more threads, the more is unused in their buffers
   Lanes lanes(world, space.cpus(), weather);
-  lanes.run(std::chrono::milliseconds(static_cast<long>(o.seconds * 1000 / 3)));
+  lanes.run(std::chrono::milliseconds(static_cast<long>(o.seconds * 1000 / 3)), least_collections);
   world.collect_from_outside();
   terrace_lab_counters c;
   terrace_lab_read_counters(world.heap(), &c);
@@ -83,7 +86,6 @@ void run(const Options& o, int association) {
   print("core", c.level[TERRACE_LAB_CORE]);
   print("processor", c.level[TERRACE_LAB_PROCESSOR]);
   std::fflush(stdout);
-  if (c.collections < 2) fail("hardly anything was allocated", c.collections);
 }
 
 void run_all(const Options& o) {
