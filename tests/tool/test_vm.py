@@ -303,7 +303,15 @@ def test_the_page_names_what_failed_and_what_was_not_run():
     assert f"| `{ROW.name}` | 7.3 | 2.41 | cpu_id | 1 | 1 | 0 | failed | - | 0 |" in text
     assert f"- `{ROW.name}`: `a`: status 1" in text
     assert f"| `{OTHER.name}` |  |  |  |  |  |  | not run |" in text
-    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {13}
+    assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {14}
+
+
+def test_the_page_tells_what_was_foreign_between_caches():
+    line = "from CPU 0 to CPU {}: 17 chains put into depots, {} blocks taken out, {} foreign\n"
+    near = result("vm.traffic_on_cpu_id") | {"output": line.format(1, 1000, 0)}
+    far = near | {"output": near["output"] + line.format(4, 1100, 1050) + line.format(6, 900, 900)}
+    for what, told in ((near, "| one cache |"), (far, "| 1,950 of 2,000 |")):
+        assert told in vm_page.page([ROW], {ROW.name: read(console(MACHINE, what))}, {})
 
 
 def test_the_page_keeps_what_another_machine_ran():

@@ -25,13 +25,14 @@ Emulation shows how programs and kernel get on with each other, not the hardware
 speed. A guest's name is the ISA, the suites of its kernel and of its libc, and its machine
 (`--filter` takes it). Each row says which rung Terrace chose there, how many tests passed, failed
 and were skipped, on which rungs the oracle stress ran to its end, how many operations of the stress
-the oracle watched, and when, from which commit the programs were built. *N not run*: the time that
+the oracle watched, how many of the blocks that went from one last-level cache to another counted as
+foreign, and when, from which commit the programs were built. *N not run*: the time that
 the guest was given was over; the tests that depend most on kernel and machine come first.
 
-| guest | kernel | glibc | rung | passed | failed | skipped | outcome | stress on | watched | date | commit |
-|---|---|---|---|--:|--:|--:|---|---|--:|---|---|
+| guest | kernel | glibc | rung | passed | failed | skipped | outcome | stress on | watched | foreign | date | commit |
+|---|---|---|---|--:|--:|--:|---|---|--:|---|---|---|
 """
-_COLUMNS = 12
+_COLUMNS = 13
 _OF_GUEST = re.compile(r"(?:\| |- )`([a-z0-9_.-]+)`")
 
 
@@ -47,6 +48,16 @@ def _rungs(outcome: Outcome) -> str:
     )
 
 
+def _foreign(outcome: Outcome) -> str:
+    """Of the traffic between last-level caches, on all rungs; within one cache nothing is foreign."""
+    said = "".join(text for name, text in outcome.outputs.items() if name.startswith("vm.traffic"))
+    pairs = re.findall(r"(\d+) blocks taken out, (\d+) foreign", said)
+    between = [(int(taken), int(foreign)) for taken, foreign in pairs if foreign != "0"]
+    if not between:
+        return "one cache" if pairs else "-"
+    return f"{sum(f for _, f in between):,} of {sum(t for t, _ in between):,}"
+
+
 def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -54,8 +65,9 @@ def _row(cells: list[str]) -> str:
 def _line(row: Row, outcome: Outcome) -> str:
     counts = [str(outcome.count(result)) for result in ("passed", "failed", "skipped")]
     known = (outcome.kernel or "-", outcome.libc.removeprefix("glibc ") or "-", outcome.rung or "-")
-    about = (_rungs(outcome), f"{outcome.operations:,}", outcome.date, outcome.commit)
-    return _row([f"`{row.name}`", *known, *counts, outcome.verdict, *about])
+    about = (_rungs(outcome), f"{outcome.operations:,}", _foreign(outcome))
+    when = (outcome.date, outcome.commit)
+    return _row([f"`{row.name}`", *known, *counts, outcome.verdict, *about, *when])
 
 
 def _failures(row: Row, outcome: Outcome) -> list[str]:
@@ -71,7 +83,7 @@ def kept(page: str) -> dict[str, list[str]]:
     lines: dict[str, list[str]] = {}
     for line in page.splitlines():
         match = _OF_GUEST.match(line)
-        if match:
+        if match and " | not run | " not in line:
             lines.setdefault(match[1], []).append(line)
     return lines
 
