@@ -29,7 +29,7 @@ ORDER = (
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.(rungs_are_forced|sandbox_without_rseq)$",
+    r"env\.rungs_are_forced$",
     r"unit\.",
     r"(api|misuse)\.\w+\.punctuated$",
     r"stress\.|unplug\.",
