@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "common")]
 
 from report import ROOT
-from results import Comparison, Results, compare, of_junit, of_pg_regress, of_redis, of_sqlite, of_tap
+from results import Comparison, Results, by_name, compare, of_junit, of_pg_regress, of_redis, of_sqlite, of_tap
 from workload import clean_environment
 
 PYTHON_TESTS = (
@@ -159,7 +159,7 @@ def _run_memcached(folder: Path, environment: dict[str, str]) -> Results:
     results: Results = {}
     for script in sorted((folder / "t").glob("*.t")):
         output = said(["timeout", "300", "perl", "-I", "t/lib", f"t/{script.name}"], folder, environment)
-        found = of_tap(output) or {"runs": "skipped" if "1..0" in output else "failed"}
+        found = by_name(of_tap(output)) or {"runs": "skipped" if "1..0" in output else "failed"}
         results |= {f"{script.name}: {test}": result for test, result in found.items()}
     return results
 

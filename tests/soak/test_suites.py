@@ -31,6 +31,13 @@ ok 5 - first
     }  # fmt: skip
 
 
+def test_what_is_random_in_names_and_counts_is_no_difference():
+    one = {f"{'QX' * 15}: stored 4711": "passed", "opaque": "passed", "opaque (2)": "failed", "a": "skipped"}
+    other = {f"{'ZY' * 20}: stored 815": "passed", "opaque": "failed", "opaque (2)": "passed", "opaque (3)": "passed", "a": "skipped"}
+    assert results.by_name(one) == results.by_name(other) == {"TEXT: stored N": "passed", "opaque": "failed", "a": "skipped"}
+    assert results.by_name({"a": "skipped", "a (2)": "passed"}) == {"a": "passed"}
+
+
 def test_junit_is_read():
     text = """<testsuites><testsuite><testcase name="a"/><testcase name="b"><failure/></testcase>
     <testcase name="c"><error/></testcase><testcase name="d"><skipped/></testcase></testsuite></testsuites>"""
