@@ -43,8 +43,9 @@ busybox poweroff -f
 
 
 def pack(tree: Path, target: Path) -> None:
-    """The tree as a cpio archive that the kernel can unpack."""
-    with target.open("wb") as out:
+    """The tree as a cpio archive that the kernel can unpack; whoever reads an earlier one goes on."""
+    new = target.with_suffix(".new")
+    with new.open("wb") as out:
         find = subprocess.Popen(["find", ".", "-print0"], cwd=tree, stdout=subprocess.PIPE)
         done = subprocess.run(
             ["cpio", "--null", "--create", "--format=newc", "--owner=+0:+0", "--quiet"],
@@ -55,6 +56,7 @@ def pack(tree: Path, target: Path) -> None:
         )
         if find.wait() != 0 or done.returncode != 0:
             raise TerraceError(f"cpio could not pack {tree}")
+    new.replace(target)
 
 
 def unpack(package: Path, tree: Path) -> None:
