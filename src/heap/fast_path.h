@@ -84,15 +84,23 @@ TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
   return handed_out(block);
 }
 
+// The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well. With the base
+// from before it was set, nothing is below the limit.
+TERRACE_INLINE std::uintptr_t offset_16ths(const FastPath& f, const void* p) noexcept {
+  return std::rotr(address_of(p) - address_of(f.base), 4);
+}
+/// Requires an offset below the limit, which was loaded first.
+TERRACE_INLINE std::uint8_t home_byte(const FastPath& f, std::uintptr_t offset_16ths) noexcept {
+  const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
+  return static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
+}
+
 template <class Slow>
 TERRACE_INLINE void free_or(void* p, Slow slow) noexcept {
   const FastPath& f = fast_path;
-  // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well.
-  const std::uintptr_t offset_16ths = std::rotr(address_of(p) - address_of(f.base), 4);
-  // With the base from before it was set, nothing is below the limit.
-  if (offset_16ths < f.extent_16ths && has_slot(f)) [[likely]] {
-    const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
-    const auto home = static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
+  const std::uintptr_t offset = offset_16ths(f, p);
+  if (offset < f.extent_16ths && has_slot(f)) [[likely]] {
+    const std::uint8_t home = home_byte(f, offset);
     // Home class 0 (no small block) has cap 0: full.
     if (arch::push<level::slot_shift, level::words_offset, level::cap_offset>(f.area, f.slots, home, p) == arch::Sequence::done)
         [[likely]] {
@@ -104,6 +112,16 @@ TERRACE_INLINE void free_or(void* p, Slow slow) noexcept {
 
 TERRACE_INLINE void free(void* p) noexcept {
   free_or(p, [p]() noexcept { free_slow(p); });
+}
+
+/// Whether realloc leaves the block where it is: a small one that fits, and that is not free. False: the cold way decides.
+TERRACE_INLINE bool stays(const void* p, std::size_t size) noexcept {
+  if constexpr (hardened) return false;  // where the block starts is checked, too
+  const FastPath& f = fast_path;
+  const std::uintptr_t offset = offset_16ths(f, p);
+  if (offset >= f.extent_16ths) return false;
+  limit_first();
+  return sizes_in_place[home_byte(f, offset)].has(size) && static_cast<const std::uint64_t*>(p)[1] != chain::key(p);
 }
 
 }  // namespace terrace::heap

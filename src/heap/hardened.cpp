@@ -27,7 +27,7 @@ void Heap::check_cleared(void* block, SizeClass c) noexcept {
 
 // Before the block is pushed, which tells some double frees but not where it starts.
 void Heap::clear_freed(void* p, HomeClass h) noexcept {
-  if (slabs_.block_start(p) != p) report_invalid_pointer("free", p);
+  if (!slabs_.is_block(p)) report_invalid_pointer("free", p);
   if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("free", p);
   std::memset(p, 0, class_size(class_of(h)));
 }

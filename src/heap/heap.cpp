@@ -134,8 +134,7 @@ void* Heap::allocate(std::size_t size) noexcept {
 void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
-  if (align > SizeRule::quantum && size <= SizeRule::largest_aligned && align <= SizeRule::largest_aligned)
-    return small_block(aligned_class_for(size, align));
+  if (align > SizeRule::quantum && AlignedClasses::serve(size, align)) return small_block((*aligned_classes_)(size, align));
   if (align <= SizeRule::quantum && size <= SizeRule::largest) return small_block(class_for(size));
   return allocate_large(size, align);
 }
@@ -158,13 +157,19 @@ void* Heap::allocate_zeroed(std::size_t size) noexcept {
 
 void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
   if (align <= SizeRule::quantum) return heap::allocate(size);
-  if (!ready()) return nullptr;
-  if (aligned_classes_->serve(size, align)) {
-    const SizeClass c = (*aligned_classes_)(size, align);
-    if (void* const block = allocate_from(home_class(c, 0))) return block;
-    return checker_.on() ? checker_.allocate(size, align) : small_block(c);
+  if (fast_path.size_limit != 0 && AlignedClasses::serve(size, align)) [[likely]] {
+    limit_first();
+    if (void* const block = allocate_from(home_class((*aligned_classes_)(size, align), 0))) return block;
   }
-  return checker_.on() ? checker_.allocate(size, align) : allocate_large(size, align);
+  return allocate_aligned_slow(size, align);
+}
+
+// errno is set here: see allocate_slow().
+void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept {
+  void* p = nullptr;
+  if (ready()) p = checker_.on() ? checker_.allocate(size, align) : allocate_plain(size, align);
+  if (p == nullptr) errno = ENOMEM;
+  return p;
 }
 
 void Heap::free(void* p) noexcept { free(p, {}); }
@@ -192,19 +197,10 @@ void Heap::free_plain(void* p) noexcept {
   }
 }
 
-std::size_t Heap::usable_size(const void* p, const char* function) noexcept {
+std::size_t Heap::usable_size_slow(const void* p, const char* function) noexcept {
   if (p == nullptr) return 0;
-  if (!ready()) report_invalid_pointer(function, p);
-  if (checker_.on()) [[unlikely]]
-    return checker_.usable_size(p, function);
-  if (!spans_.window().contains(p)) report_invalid_pointer(function, p);
-  const HomeClass h = home_class_of(p);
-  if (index(h) != 0) {
-    if (slabs_.block_start(p) != p) report_invalid_pointer(function, p);
-    return class_size(class_of(h));
-  }
-  if (!large_.is_block(p)) report_invalid_pointer(function, p);
-  return large_.usable_size(p);
+  if (!ready() || !checker_.on()) report_invalid_pointer(function, p);
+  return checker_.usable_size(p, function);
 }
 
 namespace {
@@ -222,7 +218,7 @@ std::size_t Heap::small_size(const void* p) const noexcept {
   if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
   const HomeClass h = home_class_of(p);
   if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
-  if (hardened && slabs_.block_start(p) != p) report_invalid_pointer("realloc", p);
+  if (hardened && !slabs_.is_block(p)) report_invalid_pointer("realloc", p);
   if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
   return class_size(class_of(h));
 }
@@ -242,9 +238,9 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
         return moved;
       }
     }
-  } else if (size <= have && (size > have / 2 || have <= cache_line)) {
+  } else if (size <= have && size > too_small_for(have)) {
     return p;
-  } else if (slabs_.block_start(p) != p) {
+  } else if (!slabs_.is_block(p)) {
     report_invalid_pointer("realloc", p);
   }
   const std::size_t room = size <= SizeRule::largest ? room_to_grow(size, have) : size;

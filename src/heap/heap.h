@@ -5,6 +5,7 @@
 // maintenance.
 #pragma once
 
+#include "base/attributes.h"
 #include "check/checker.h"
 #include "heap/core.h"
 #include "heap/large.h"
@@ -40,11 +41,25 @@ class Heap {
   /// As allocate(), after the fast path found its word empty.
   void* allocate_after_miss(SizeClass c) noexcept;
   void* allocate_zeroed(std::size_t size) noexcept;
+  /// Sets errno when it fails.
   void* allocate_aligned(std::size_t size, std::size_t align) noexcept;
   void* reallocate(void* p, std::size_t size) noexcept;
   void free(void* p) noexcept;
   /// 0 for null; ends the process when p is no block.
-  std::size_t usable_size(const void* p, const char* function) noexcept;
+  TERRACE_INLINE std::size_t usable_size(const void* p, const char* function) noexcept {
+    // Nothing is in the window before the heap is open.
+    if (spans_.window().contains(p) && !checker_.on()) [[likely]] {
+      const span::GranuleIndex i = spans_.window().index_of(p);
+      const HomeClass h{spans_.window().class_byte(i)};
+      if (index(h) != 0) {
+        if (slabs_.is_block(p, i, h)) [[likely]]
+          return class_size(class_of(h));
+      } else if (const std::size_t size = large_.usable_size(p); size != 0) {
+        return size;
+      }
+    }
+    return usable_size_slow(p, function);
+  }
 
   /// As free(), by a form of it that knows more of the block; looked at with TERRACE_CHECK only.
   void free(void* p, const check::Claim& claim) noexcept;
@@ -82,6 +97,8 @@ class Heap {
   // Without TERRACE_CHECK's zones: what the levels below serve.
   void* allocate_plain(std::size_t size, std::size_t align) noexcept;
   void free_plain(void* p) noexcept;
+  __attribute__((cold, noinline)) void* allocate_aligned_slow(std::size_t size, std::size_t align) noexcept;
+  std::size_t usable_size_slow(const void* p, const char* function) noexcept;
 
   bool open() noexcept;
   bool open_core() noexcept;

@@ -76,16 +76,9 @@ void Large::make_zero(const span::Spans::Span& found, void* p, std::size_t size)
 }
 
 bool Large::is_block(const void* p) const noexcept {
-  const span::Window& window = spans_->window();
-  if (!window.contains(p)) return false;
-  const span::GranuleIndex i = window.index_of(p);
+  if (!spans_->window().contains(p)) return false;
   const Record& r = record_of(p);
-  return r.state == State::large && r.first + r.scan == i && address_of(p) % granule_size == r.start;
-}
-
-std::size_t Large::usable_size(const void* p) const noexcept {
-  const Record& r = record_of(p);
-  return round_up(r.start + r.when, os::page_size()) - r.start;
+  return r.state == State::large && starts_at(r, p);
 }
 
 void Large::free(void* p, std::uint64_t now) noexcept {

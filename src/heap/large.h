@@ -3,6 +3,7 @@
 // large blocks, too, do not all begin in the same cache set.
 #pragma once
 
+#include "base/attributes.h"
 #include "heap/placement.h"
 #include "span/spans.h"
 
@@ -20,6 +21,7 @@ class Large {
     spans_ = &spans;
     rotate_ = placement != Placement::none;
     most_apart_ = most_mappings / mappings_per_block_apart;
+    page_ = os::page_size();
   }
 
   /// Null when memory is short. `zeroed`: all of it reads as zero, whatever was written to it after it was freed. Requires a
@@ -29,7 +31,12 @@ class Large {
   void free(void* p, std::uint64_t now) noexcept;
   /// Whether p is the start of a large block.
   bool is_block(const void* p) const noexcept;
-  std::size_t usable_size(const void* p) const noexcept;
+  /// Usable bytes of the block that starts at p; 0 when none does. Requires that p lies in the window.
+  TERRACE_INLINE std::size_t usable_size(const void* p) const noexcept {
+    const span::Record& r = record_of(p);
+    if (r.state != span::State::large || !starts_at(r, p)) return 0;
+    return round_up(r.start + r.when, page_) - r.start;
+  }
   /// Lengthens or shortens in place. False: nothing was changed.
   bool resize(void* p, std::size_t size) noexcept;
   /// A block of `size` with the contents of p, whose pages were moved, or copied where that does not work. p is gone on
@@ -49,6 +56,9 @@ class Large {
     span::Record& own = window.record(window.index_of(p));
     return own.state == span::State::interior ? window.record(own.first) : own;
   }
+  bool starts_at(const span::Record& r, const void* p) const noexcept {
+    return r.first + r.scan == spans_->window().index_of(p) && address_of(p) % span::granule_size == r.start;
+  }
   static std::uint32_t granules_for(std::size_t bytes) noexcept;
   std::byte* start_of(const span::Record& r) const noexcept { return spans_->window().address(r.first); }
   std::size_t length_of(const span::Record& r) const noexcept { return std::size_t{r.granules} << span::granule_shift; }
@@ -61,7 +71,7 @@ class Large {
 
   span::Spans* spans_ = nullptr;
   bool rotate_ = true;
-  std::size_t most_apart_ = 0;
+  std::size_t most_apart_ = 0, page_ = 0;
   LargeCounters counters_;
 };
 

@@ -50,16 +50,17 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
   s = best;
 }
 
-constexpr std::uint16_t granules_for(std::size_t stride) {
+// `room`: bytes per block for spacers and colours.
+constexpr std::uint16_t granules_for(std::size_t stride, std::size_t room = cache_line) {
   const std::size_t blocks = stride > bulky ? blocks_wanted / 2 : blocks_wanted;
-  return static_cast<std::uint16_t>((blocks * (stride + cache_line) + span::granule_size - 1) / span::granule_size);
+  return static_cast<std::uint16_t>((blocks * (stride + room) + span::granule_size - 1) / span::granule_size);
 }
 
 // Without spacers the whole slab is one group.
-constexpr Shape without_spacers(std::size_t stride) {
+constexpr Shape without_spacers(std::size_t stride, std::size_t room = cache_line) {
   Shape s;
   s.stride = static_cast<std::uint32_t>(stride);
-  s.granules = granules_for(stride);
+  s.granules = granules_for(stride, room);
   s.per_group = s.group_bytes = ~std::uint32_t{0};
   return s;
 }
@@ -96,7 +97,8 @@ constexpr Shape make_shape(SizeClass c, Placement placement) {
   const bool aware = placement != Placement::none && !is_aligned_class(c);
   if (aware && crowds(size) && (placement != Placement::odd || size < smallest_odd)) return punctuate(size);
   const bool odd = aware && placement == Placement::odd && size >= smallest_odd;
-  Shape s = without_spacers(odd ? (round_up(size, cache_line) / cache_line | 1) * cache_line : size);
+  Shape s = without_spacers(odd ? (round_up(size, cache_line) / cache_line | 1) * cache_line : size,
+                            is_aligned_class(c) ? 0 : cache_line);
   const std::uint32_t slack = fill(s);
   if (aware) choose_colours(s, slack);
   return s;
@@ -107,6 +109,7 @@ consteval Shapes make_shapes(Placement placement) {
   for (std::size_t c = 1; c < class_count; ++c) {
     Shape& s = all.at(c);
     s = make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement);
+    s.last = s.offset_of(s.blocks - 1);
     s.stride_reciprocal = Shape::reciprocal_of(s.stride);
     // One group: the quotient is always 0.
     s.group_reciprocal = s.group_bytes == ~std::uint32_t{0} ? 0 : Shape::reciprocal_of(s.group_bytes);
@@ -139,9 +142,8 @@ constexpr AlignedClasses odd_aligned{odd_shapes};
 
 // Each block of a class that a request may get is large enough and aligned, whatever colour its slab has.
 consteval bool aligned_hold(const AlignedClasses& classes, const Shapes& shapes) {
-  for (std::size_t align = 2 * SizeRule::quantum; align <= SizeRule::largest_aligned; align *= 2) {
+  for (std::size_t align = 2 * SizeRule::quantum; align <= SizeRule::largest_alignment; align *= 2) {
     for (std::size_t c = 1; c <= class_sizes.plain; ++c) {
-      if (!classes.serve(class_sizes.bytes[c], align)) continue;
       const SizeClass chosen = classes(class_sizes.bytes[c], align);
       const Shape& s = shapes[index(chosen)];
       if (class_size(chosen) < class_sizes.bytes[c] || is_subline(chosen)) return false;

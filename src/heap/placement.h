@@ -21,6 +21,7 @@ struct Shape {
   std::uint32_t per_group = 1;    // blocks between two spacers
   std::uint32_t group_bytes = 1;  // with the spacer
   std::uint32_t blocks = 0;       // per slab
+  std::uint32_t last = 0;         // offset of the last block
   std::uint16_t granules = 1;     // per slab
   std::uint16_t colours = 1;      // line offsets that the slab's start may have
   std::uint16_t colour_step = 0;
@@ -49,6 +50,15 @@ struct Shape {
     return nth * stride == within && nth < per_group && i < blocks ? i : blocks;
   }
 
+  /// Whether a block begins at `offset`; any number will do.
+  constexpr bool begins_at(std::uintptr_t offset) const noexcept {
+    if (offset > last) return false;
+    const std::uint64_t group = offset * group_reciprocal >> reciprocal_shift;
+    const std::uint64_t within = offset - group * group_bytes;
+    const std::uint64_t nth = within * stride_reciprocal >> reciprocal_shift;
+    return nth * stride == within && nth < per_group;
+  }
+
   static constexpr unsigned reciprocal_shift = 44;
   static constexpr std::uint64_t reciprocal_of(std::uint32_t d) noexcept {
     return ((std::uint64_t{1} << reciprocal_shift) + d - 1) / d;
@@ -68,19 +78,17 @@ const Shapes& shapes_for(Placement placement) noexcept;
 /// though, which has a word for each home.
 class AlignedClasses {
  public:
-  /// Requires serve(size, align).
+  /// Requires serve(size, align), align > quantum.
   constexpr SizeClass operator()(std::size_t size, std::size_t align) const noexcept {
-    const SizeClass power = size <= SizeRule::largest_aligned ? aligned_class_for(size, align) : SizeClass{0};
+    const SizeClass power = aligned_class_for(size, align);
     if (align > largest_of_plain) return power;
     const SizeClass least = class_for(max_of(size, cache_line));
     const SizeClass plain{next_[row(align)][index(least)]};
-    if (power == SizeClass{0}) return plain;
     return index(plain) != 0 && class_size(plain) <= class_size(power) ? plain : power;
   }
   /// Whether any class does.
-  constexpr bool serve(std::size_t size, std::size_t align) const noexcept {
-    if (size <= SizeRule::largest_aligned) return align <= SizeRule::largest_aligned;
-    return size <= SizeRule::largest && align <= largest_of_plain && next_[row(align)][index(class_for(size))] != 0;
+  static constexpr bool serve(std::size_t size, std::size_t align) noexcept {
+    return size <= SizeRule::largest_aligned && align <= SizeRule::largest_alignment;
   }
 
   consteval explicit AlignedClasses(const Shapes& shapes) {

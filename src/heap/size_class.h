@@ -2,7 +2,7 @@
 // Size classes. A rule, a table derived from it, and its proof at compile time.
 //
 //   size class   what is asked for: 1..plain_classes by size, then the aligned classes (powers of two from 128 bytes, whose
-//                blocks lie at multiples of their size: for aligned_alloc and friends)
+//                blocks lie at multiples of their size, or of 64 KiB: for aligned_alloc and friends)
 //   home class   what the fast path of free finds in the page map. For most it is the size class. Blocks smaller than a cache
 //                line must go home to the slot that cut them (else one line would end up on several cores: passive false
 //                sharing), so each slot has its own home classes for those.
@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/types.h"
 #include "level/slot.h"
+#include "span/granule.h"
 
 #include <array>
 #include <bit>
@@ -25,7 +26,9 @@ struct SizeRule {
                                                      // nodes over more pages; 4 per doubling
   static constexpr std::size_t largest = 128 * kib;  // up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
-  static constexpr std::size_t largest_aligned = 32 * kib;
+  static constexpr std::size_t largest_aligned = largest;
+  // Slabs begin at multiples of a granule, and of no more.
+  static constexpr std::size_t largest_alignment = span::granule_size;
 };
 
 inline constexpr std::size_t max_size_classes = level::slot_classes;
@@ -67,8 +70,8 @@ static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
 constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
 constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
 
-/// The aligned class whose blocks are at least `size` and at multiples of `align`. Requires both <= largest_aligned,
-/// align > quantum. (Plain classes may do better: AlignedClasses in heap/placement.h.)
+/// The aligned class whose blocks are at least `size` and at multiples of `align`. Requires size <= largest_aligned,
+/// quantum < align <= largest_alignment. (Plain classes may do better: AlignedClasses in heap/placement.h.)
 constexpr SizeClass aligned_class_for(std::size_t size, std::size_t align) noexcept {
   const std::size_t bytes = max_of(std::bit_ceil(max_of(size, align)), SizeRule::smallest_aligned);
   const auto nth = static_cast<std::size_t>(std::countr_zero(bytes) - std::countr_zero(SizeRule::smallest_aligned));
@@ -103,11 +106,20 @@ constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
   if (is_subline(c)) return home_at(index(c) * max_homes - home % max_homes);
   return home_at(index(c) == 0 ? 0 : index(c) - 1 - subline_classes + first_other_home);
 }
-constexpr SizeClass class_of(HomeClass h) noexcept {
-  const std::size_t i = index(h);
-  if (i >= first_other_home) return SizeClass{static_cast<std::uint8_t>(i - first_other_home + 1 + subline_classes)};
-  return SizeClass{static_cast<std::uint8_t>((i + max_homes - 1) / max_homes)};
+
+consteval std::array<std::uint8_t, home_class_count> make_classes() {
+  std::array<std::uint8_t, home_class_count> table{};
+  for (std::size_t i = 1; i < home_class_count; ++i) {
+    const bool other = i >= first_other_home;
+    table.at(i) =
+        static_cast<std::uint8_t>(other ? i - first_other_home + 1 + subline_classes : (i + max_homes - 1) / max_homes);
+  }
+  return table;
 }
+/// By home class: the size class.
+inline constexpr std::array<std::uint8_t, home_class_count> classes_of_homes = make_classes();
+constexpr SizeClass class_of(HomeClass h) noexcept { return SizeClass{classes_of_homes[index(h)]}; }
+
 constexpr std::size_t home_of(HomeClass h) noexcept {
   return index(h) < first_other_home ? (max_homes - index(h) % max_homes) % max_homes : 0;
 }
@@ -130,6 +142,27 @@ inline constexpr std::array<std::uint8_t, lookup_size> home_lookup = make_lookup
 constexpr SizeClass class_for(std::size_t size) noexcept {
   return class_of(home_at(home_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]));
 }
+
+/// The sizes up to this one are too small for a block of `have` bytes: realloc takes another. Nothing is won by a smaller block
+/// in the same line.
+constexpr std::size_t too_small_for(std::size_t have) noexcept { return have <= cache_line ? 0 : have / 2; }
+
+/// To which sizes realloc brings a block without moving it: above + 1 to above + count. None of what is no small block.
+struct InPlace {
+  std::uint32_t above = 0, count = 0;
+  constexpr bool has(std::size_t size) const noexcept { return size - above - 1 < count; }
+};
+
+consteval std::array<InPlace, home_class_count> make_sizes_in_place() {
+  std::array<InPlace, home_class_count> table{};
+  for (std::size_t i = 1; i < home_class_count && index(class_of(home_at(i))) < class_count; ++i) {
+    const std::size_t have = class_size(class_of(home_at(i))), above = too_small_for(have);
+    table.at(i) = {.above = static_cast<std::uint32_t>(above), .count = static_cast<std::uint32_t>(have - above)};
+  }
+  return table;
+}
+/// By home class.
+inline constexpr std::array<InPlace, home_class_count> sizes_in_place = make_sizes_in_place();
 
 consteval bool sizes_round_trip() {
   for (std::size_t size = 0; size <= SizeRule::largest; ++size) {

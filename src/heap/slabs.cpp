@@ -242,18 +242,6 @@ void Slabs::put_back(ChainWord blocks) noexcept {
   spans_->settle();  // for the slabs released: not under the lock of the class
 }
 
-void* Slabs::block_start(const void* p) const noexcept {
-  const span::Window& window = spans_->window();
-  const GranuleIndex i = window.index_of(p);
-  const HomeClass h{window.class_byte(i)};
-  const GranuleIndex first = window.record(i).first;
-  const auto* const at = static_cast<const std::byte*>(p);
-  if (at < first_block(first)) return nullptr;
-  const auto offset = static_cast<std::uint32_t>(at - first_block(first));
-  const std::uint32_t nth = shape(h).block_at(offset);
-  return nth < shape(h).blocks ? first_block(first) + offset : nullptr;
-}
-
 bool Slabs::is_free(const void* block) const noexcept {
   const span::Window& window = spans_->window();
   const GranuleIndex i = window.index_of(block);

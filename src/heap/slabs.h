@@ -15,6 +15,7 @@
 #pragma once
 
 #include "arch/chain.h"
+#include "base/attributes.h"
 #include "base/random.h"
 #include "heap/placement.h"
 #include "os/mutex.h"
@@ -53,8 +54,15 @@ class Slabs {
   /// Blocks that were cut and are not back.
   std::uint64_t in_use_bytes() const noexcept { return cut_bytes_.read(); }
 
-  /// Start of the block that holds p; null when p points into no block. Requires that p lies in a slab.
-  void* block_start(const void* p) const noexcept;
+  /// Whether a block starts at p, which lies in granule i, in a slab of class h.
+  TERRACE_INLINE bool is_block(const void* p, span::GranuleIndex i, HomeClass h) const noexcept {
+    // Modulo 2^64: also of what lies before the first block.
+    return shape(h).begins_at(address_of(p) - address_of(first_block(spans_->window().record(i).first)));
+  }
+  bool is_block(const void* p) const noexcept {
+    const span::GranuleIndex i = spans_->window().index_of(p);
+    return is_block(p, i, HomeClass{spans_->window().class_byte(i)});
+  }
 
   /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
   bool is_free(const void* block) const noexcept;

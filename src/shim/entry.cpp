@@ -19,7 +19,7 @@ void* callocate(std::size_t count, std::size_t size) noexcept {
   return p != nullptr ? p : out_of_memory();
 }
 
-void* reallocate(void* p, std::size_t size) noexcept {
+void* reallocate_slow(void* p, std::size_t size) noexcept {
   if (p != nullptr && size == 0) {  // as glibc does
     heap::free(p);
     return nullptr;
@@ -39,8 +39,7 @@ void* aligned(std::size_t alignment, std::size_t size) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  void* const p = heap::heap.allocate_aligned(size, alignment);
-  return p != nullptr ? p : out_of_memory();
+  return heap::heap.allocate_aligned(size, alignment);
 }
 
 int posix_aligned(void** out, std::size_t alignment, std::size_t size) noexcept {

@@ -20,7 +20,10 @@ TERRACE_INLINE void free_aligned_sized(void* p, std::size_t alignment, std::size
 }
 
 void* callocate(std::size_t count, std::size_t size) noexcept;
-void* reallocate(void* p, std::size_t size) noexcept;
+void* reallocate_slow(void* p, std::size_t size) noexcept __attribute__((visibility("hidden")));
+TERRACE_INLINE void* reallocate(void* p, std::size_t size) noexcept {
+  return heap::stays(p, size) ? p : reallocate_slow(p, size);
+}
 void* reallocate_array(void* p, std::size_t count, std::size_t size) noexcept;
 void* aligned(std::size_t alignment, std::size_t size) noexcept;
 int posix_aligned(void** out, std::size_t alignment, std::size_t size) noexcept;

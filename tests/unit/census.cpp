@@ -69,7 +69,7 @@ class Walk {
     EXPECT_TRUE(seen_.insert(block).second) << block << " is in two chains";
     ASSERT_TRUE(window_.contains(block)) << block;
     EXPECT_EQ(window_.class_byte(window_.index_of(block)), home) << block;
-    ASSERT_EQ(heap.slabs().block_start(block), block);
+    ASSERT_TRUE(heap.slabs().is_block(block));
     EXPECT_FALSE(heap.slabs().is_free(block)) << block << " is in a chain and free in its slab";
   }
 

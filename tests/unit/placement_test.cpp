@@ -55,6 +55,10 @@ TEST(Placement, every_block_of_every_class_is_found_by_its_start_and_by_nothing_
         ASSERT_EQ(s.block_at(s.offset_of(i) + 1), s.blocks);
         ASSERT_EQ(s.block_at(s.offset_of(i) + s.stride - 1), s.blocks);
       }
+      const std::uint32_t end = s.offset_of(s.blocks - 1) + s.stride;
+      for (std::uint32_t at = 0; at <= end; ++at) ASSERT_EQ(s.begins_at(at), s.block_at(at) != s.blocks) << at;
+      for (std::uintptr_t at = 1; at != 0; at *= 2)
+        ASSERT_FALSE(s.begins_at(end + at) || s.begins_at(std::uintptr_t{0} - at)) << at;
     }
   }
 }
@@ -62,7 +66,7 @@ TEST(Placement, every_block_of_every_class_is_found_by_its_start_and_by_nothing_
 TEST(Placement, aligned_classes_are_aligned) {
   for (std::size_t c = class_sizes.plain + 1; c < class_count; ++c) {
     const Shape& s = shapes_for(Placement::punctuated)[c];
-    for (std::uint32_t i = 0; i < s.blocks; ++i) ASSERT_EQ(s.offset_of(i) % class_sizes.bytes[c], 0U);
+    EXPECT_EQ(s.alignment(), min_of<std::size_t>(class_sizes.bytes[c], SizeRule::largest_alignment));
   }
 }
 
@@ -70,10 +74,9 @@ class Aligned : public testing::TestWithParam<Placement> {};
 
 TEST_P(Aligned, requests_get_blocks_that_are_large_and_aligned_enough_in_slabs_of_any_colour) {
   const AlignedClasses& classes = aligned_classes_for(GetParam());
-  for (std::size_t align = 32; align <= SizeRule::largest_aligned; align *= 2) {
+  for (std::size_t align = 32; align <= SizeRule::largest_alignment; align *= 2) {
     for (std::size_t size = 0; size <= SizeRule::largest; size += size % 7 == 0 ? 1 : 61) {
-      ASSERT_TRUE(size > SizeRule::largest_aligned || classes.serve(size, align));
-      if (!classes.serve(size, align)) continue;
+      ASSERT_TRUE(AlignedClasses::serve(size, align));
       const SizeClass c = classes(size, align);
       const Shape& s = shapes_for(GetParam())[index(c)];
       ASSERT_GE(class_size(c), size) << size << " at " << align;
@@ -88,8 +91,8 @@ TEST_P(Aligned, requests_get_blocks_that_are_large_and_aligned_enough_in_slabs_o
 
 TEST_P(Aligned, requests_at_a_line_waste_as_little_as_others) {
   const AlignedClasses& classes = aligned_classes_for(GetParam());
-  EXPECT_TRUE(classes.serve(SizeRule::largest, cache_line));
-  EXPECT_FALSE(classes.serve(0, 2 * SizeRule::largest_aligned));
+  EXPECT_FALSE(AlignedClasses::serve(SizeRule::largest + 1, cache_line));
+  EXPECT_FALSE(AlignedClasses::serve(0, 2 * SizeRule::largest_alignment));
   for (std::size_t size = 512; size <= SizeRule::largest; size += 61) {
     EXPECT_EQ(class_size(classes(size, cache_line)), class_size(class_for(size))) << size;
   }
@@ -101,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(Placement, Aligned,
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 TEST(SizeClass, aligned_requests_find_a_class_that_is_large_and_aligned_enough) {
-  for (std::size_t align = 32; align <= SizeRule::largest_aligned; align *= 2) {
+  for (std::size_t align = 32; align <= SizeRule::largest_alignment; align *= 2) {
     for (std::size_t size = 0; size <= SizeRule::largest_aligned; size += 61) {
       const SizeClass c = aligned_class_for(size, align);
       ASSERT_TRUE(is_aligned_class(c));
@@ -109,6 +112,7 @@ TEST(SizeClass, aligned_requests_find_a_class_that_is_large_and_aligned_enough) 
       ASSERT_EQ(class_size(c) % align, 0U);
     }
   }
+  EXPECT_EQ(class_size(aligned_class_for(65536, 4096)), 65536U);  // no large block, which would take a span of its own
 }
 
 }  // namespace
