@@ -13,8 +13,10 @@
 #include <cstring>
 #include <ctime>
 #include <malloc.h>
+#include <pthread.h>
 #include <random>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -41,6 +43,23 @@ double now() {
   timespec t = {};
   clock_gettime(alone ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+double process_time() {
+  timespec t = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+double status(const char* key) {
+  double value = 0;
+  std::FILE* const file = std::fopen("/proc/self/status", "r");
+  char line[256];
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::strncmp(line, key, std::strlen(key)) == 0) value = std::atof(line + std::strlen(key)) * kib;
+  }
+  if (file != nullptr) std::fclose(file);
+  return value;
 }
 
 // Calls work(), which does `operations`, until the time is over. Nanoseconds of one operation.
@@ -176,6 +195,61 @@ double usable(int milliseconds, std::size_t size) {
   return ns;
 }
 
+// Nothing of that size is left within the limit. What is in use has been so for a while.
+double refused(int milliseconds, std::size_t size) {
+  std::vector<void*> held;
+  for (int i = 0; i < 64; ++i) held.push_back(std::malloc(mib));
+  const auto mapped = static_cast<rlim_t>(status("VmSize:"));
+  rlimit limit = {};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = mapped + size / 2;
+  setrlimit(RLIMIT_AS, &limit);
+  const double ns = repeated(milliseconds, 16, [=] {
+    for (int i = 0; i < 16; ++i) sink = static_cast<char*>(std::malloc(size));
+  });
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_AS, &limit);
+  for (void* const p : held) std::free(p);
+  return ns;
+}
+
+void* small_thread(void*) {
+  void* blocks[16];
+  for (std::size_t i = 0; i < 16; ++i) blocks[i] = std::malloc(16 + 32 * i);
+  for (void* const p : blocks) std::free(p);
+  return nullptr;
+}
+
+pthread_rwlock_t may_end = PTHREAD_RWLOCK_INITIALIZER;  // held by the one that makes the threads
+std::atomic<unsigned> waiting = 0;
+void* waiting_thread(void*) {
+  small_thread(nullptr);
+  ++waiting;
+  pthread_rwlock_rdlock(&may_end);
+  pthread_rwlock_unlock(&may_end);
+  return small_thread(nullptr);
+}
+
+// CPU time of the process for each thread, which takes and frees 16 small blocks; twice if it waits for the others.
+double threads(unsigned count, bool all_alive) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 64 * kib);
+  const unsigned at_once = all_alive ? count : 1;
+  std::vector<pthread_t> made(at_once);
+  const double start = process_time();
+  pthread_rwlock_wrlock(&may_end);
+  for (unsigned i = 0; i < count; i += at_once) {
+    for (pthread_t& t : made) {
+      if (pthread_create(&t, &attributes, all_alive ? waiting_thread : small_thread, nullptr) != 0) std::exit(77);
+    }
+    while (all_alive && waiting != count) usleep(1000);
+    if (all_alive) pthread_rwlock_unlock(&may_end);
+    for (const pthread_t t : made) pthread_join(t, nullptr);
+  }
+  return (process_time() - start) / count;
+}
+
 struct Case {
   const char* name;
   double (*run)(int milliseconds);
@@ -197,20 +271,13 @@ constexpr Case cases[] = {
     {"batches of 1,000 of 64 bytes, 64 threads",
      [](int ms) { return on_threads(64, [ms] { return batches(ms, 64, 1000); }) / 64 * std::thread::hardware_concurrency(); }},
     {"realloc by 16 bytes up to 4 KiB", [](int ms) { return growth(ms, 4 * kib, 16); }},
+    {"malloc(16 MiB) refused at a limit", [](int ms) { return refused(ms, 16 * mib); }},
+    {"malloc(100,000,000) refused at a limit", [](int ms) { return refused(ms, 100000000); }},
+    {"15,000 threads one after the other", [](int) { return threads(15000, false); }},
+    {"15,000 threads alive", [](int) { return threads(15000, true); }},
     {"malloc_usable_size, 64 bytes", [](int ms) { return usable(ms, 64); }},
     {"malloc_usable_size, 300,000 bytes", [](int ms) { return usable(ms, 300000); }},
 };
-
-double status(const char* key) {
-  double value = 0;
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  char line[256];
-  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::strncmp(line, key, std::strlen(key)) == 0) value = std::atof(line + std::strlen(key)) * kib;
-  }
-  if (file != nullptr) std::fclose(file);
-  return value;
-}
 
 }  // namespace
 

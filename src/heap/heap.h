@@ -156,6 +156,7 @@ class Heap {
   void drain_slot(level::Slot& slot) noexcept;
   void drain_all() noexcept;
   bool make_room(std::size_t bytes) noexcept;
+  bool levels_are_empty() noexcept;
   void drain_slots() noexcept;
   void drain_depots() noexcept;
   void look_at_slot(level::Slot& slot, bool all) noexcept;
@@ -209,6 +210,8 @@ class Heap {
   std::uint32_t vfork_children_ = 0;
   // Beyond the bound, in bytes: what could not be given back at the last try. relaxed: a stale one costs one more try.
   std::atomic<std::uint64_t> tolerated_{0};
+  // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
+  std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
   SharedCounter depot_refusals_;
   std::uint32_t depot_hand_ = 0;  // guarded by maintenance_, as the places that a round has reached:
   std::uint32_t round_slot_ = 0, round_stacks_ = 0;

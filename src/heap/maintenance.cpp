@@ -28,6 +28,17 @@ std::uint64_t fingerprint(Slot& slot) noexcept {
   return h;
 }
 
+// Word by word with a branch each would take as long as the system calls that were refused.
+bool holds_nothing(Slot& slot) noexcept {
+  const std::span<const ChainWord> words = words_of(slot);
+  ChainWord even = 0, odd = 0;
+  for (std::size_t i = 0; i < words.size(); i += 4) {
+    even |= level::peek(words[i]) | level::peek(words[i + 2]);
+    odd |= level::peek(words[i + 1]) | level::peek(words[i + 3]);
+  }
+  return (even | odd) == chain::empty;
+}
+
 // Whether the slot holds something that nobody has touched since the last look.
 bool has_waited(Slot& slot, bool all) noexcept {
   const std::uint64_t now = fingerprint(slot);
@@ -169,8 +180,10 @@ void Heap::drain_all() noexcept {
   const os::LockGuard guard(maintenance_);
   drain_slots();
   drain_depots();
+  const std::uint64_t returns = slabs_.returns();  // what comes back from now on trim() may miss
   slabs_.trim();
   spans_.purge_all();
+  drained_at_.store(returns, std::memory_order_relaxed);
 }
 
 bool Heap::trim() noexcept {
@@ -182,10 +195,26 @@ bool Heap::trim() noexcept {
 }
 
 // Memory is short: what is missing may lie in the levels, in pieces. Whether another try makes sense; not for more than there
-// ever was, which some programs ask for just to see.
+// ever was, which some programs ask for just to see, and not when all was drained before and nothing has come back since: a
+// program that works at its limit may be refused many times, and each time would stop all slots. Large blocks that came back
+// are spans, where whoever asks for one has looked.
 bool Heap::make_room(std::size_t bytes) noexcept {
   if (bytes > spans_.window().extent() || ThreadSlots::closed()) return false;
+  // The levels first: a block that leaves them meanwhile raises the number.
+  if (levels_are_empty() && slabs_.returns() == drained_at_.load(std::memory_order_relaxed)) return false;
   drain_all();
+  return true;
+}
+
+// Of what drain_all() would empty.
+bool Heap::levels_are_empty() noexcept {
+  if (depot_budget_.granted() != 0) return false;
+  const auto is_empty = [](Slot* slot) { return slot == nullptr || holds_nothing(*slot); };
+  if (core_.rung() == percpu::Rung::thread) return is_empty(thread_slots_.mine());
+  if (!may_stop_slots()) return is_empty(core_.current());
+  for (unsigned i = 0; i < core_.slot_count(); ++i) {
+    if (!is_empty(&core_.slot(i))) return false;
+  }
   return true;
 }
 

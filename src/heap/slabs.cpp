@@ -239,6 +239,7 @@ void Slabs::put_back(ChainWord blocks) noexcept {
       settle(h, slab);
     }
   }
+  returns_.add();
   spans_->settle();  // for the slabs released: not under the lock of the class
 }
 

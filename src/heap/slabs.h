@@ -51,6 +51,8 @@ class Slabs {
 
   /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.
   std::uint64_t waste() const noexcept { return waste_.read(); }
+  /// Rises whenever blocks came back, when they are in the slabs.
+  std::uint64_t returns() const noexcept { return returns_.read(); }
   /// Blocks that were cut and are not back.
   std::uint64_t in_use_bytes() const noexcept { return cut_bytes_.read(); }
 
@@ -142,7 +144,7 @@ class Slabs {
   }
 
   span::Spans* spans_ = nullptr;
-  SharedCounter waste_, cut_bytes_;
+  SharedCounter waste_, cut_bytes_, returns_;
   std::uint32_t hand_ = 0;  // of shed(), over classes; whose caller sees to it that there is only one
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
   // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.

@@ -62,5 +62,10 @@ def no_place_of_our_choice(h):
     h.run(h.terrace(), [h.program("no_place"), h.program("mappings"), "vectors"], preload_variable="NO_PLACE_PRELOAD")
 
 
+def refused_and_given_back_at_a_limit(h):
+    for setting in h.rungs():
+        h.run(setting, [h.program("refused")])
+
+
 ALL = [growing_vectors_leave_no_mappings, as_many_mappings_as_there_may_be, limits_below_what_is_in_use, reservations_behind_the_heap,
-       realloc_where_no_memory_is_left, writes_to_freed_large_blocks, no_place_of_our_choice]
+       realloc_where_no_memory_is_left, refused_and_given_back_at_a_limit, writes_to_freed_large_blocks, no_place_of_our_choice]
