@@ -86,7 +86,10 @@ void Heap::drain_slot(Slot& slot) noexcept {
     percpu::start_words(words);
   } else {
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.lock();
-    for (std::size_t i = 0; i < words.size(); ++i) held[i] = __atomic_exchange_n(&words[i], chain::empty, __ATOMIC_RELAXED);
+    for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
+      held[i] = level::peek(words[i]);
+      if (held[i] != chain::empty) __atomic_store_n(&words[i], chain::empty, __ATOMIC_RELAXED);
+    }
     if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
   }
   for (std::size_t i = 0; i < words.size(); ++i) slabs_.put_back(held[i]);
@@ -96,6 +99,7 @@ void Heap::drain_slot(Slot& slot) noexcept {
 // The caps start again from nothing, and their grants go back.
 void Heap::release_caps(Slot& slot) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) {
+    if (__atomic_load_n(&slot.cap[h], __ATOMIC_RELAXED) == 0) continue;
     const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
     budget_.release(std::uint64_t{2} * cap * class_size(class_of(home_at(h))));
   }
