@@ -40,7 +40,7 @@ REDIS_UNITS = (
 # Families of sqlite's scripts; those of threads and of faults in each call wait or repeat for minutes.
 SQLITE_TESTS = (
     "select insert update delete index join trans vacuum where window json fts3a memdb pcache savepoint trigger view expr func in subquery "
-    "with types schema attach autovacuum blob cursor date malloc5 malloc7 shared4 wal2 sort"
+    "with types schema attach autovacuum blob cursor date malloc5 malloc7 shared4 wal2 sort2"
 ).split()
 GIT_TESTS = "t00[0-2][0-9]-*.sh t100[0-9]-*.sh t530[0-9]-*.sh"
 

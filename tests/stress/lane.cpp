@@ -38,7 +38,25 @@ bool Mailbox::take(Block& b) {
 
 namespace {
 
-constexpr unsigned child_seconds = 30;  // more than any child needs: it hangs
+constexpr unsigned child_seconds = 30;  // more than any step of a child needs: it hangs
+
+// In a child. Relaxed: of one thread and its own handler.
+std::atomic<unsigned> steps{0};
+
+// On a machine with other work a child may take any time; one that hangs makes no step between two alarms, and dies of the
+// second.
+void look_for_progress(int) {
+  static unsigned seen = ~0U;
+  const unsigned now = steps.load(std::memory_order_relaxed);
+  if (now == seen) {
+    std::signal(SIGALRM, SIG_DFL);
+    raise(SIGALRM);  // when this handler returns
+  }
+  seen = now;
+  alarm(child_seconds);
+}
+
+void stepped() { steps.store(steps.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 
 // Holds a block until the thread has ended, when C++ destroys its thread-local objects.
 struct LastWord {
@@ -216,14 +234,15 @@ class Life {
     const pid_t pid = fork();
     if (pid < 0) return;
     if (pid == 0) {
-      std::signal(SIGALRM, SIG_DFL);
+      std::signal(SIGALRM, look_for_progress);
       alarm(child_seconds);
       if (random_.one_in(2)) lift_limits();
-      for (int i = 0; i < 300; ++i) add();
-      for (int i = 0; i < 20; ++i) burst();
+      for (int i = 0; i < 300; ++i, stepped()) add();
+      for (int i = 0; i < 20; ++i, stepped()) burst();
       clear(lane_);
+      stepped();
       api::malloc_trim(0);
-      for (int i = 0; i < 300; ++i) add();
+      for (int i = 0; i < 300; ++i, stepped()) add();
       release(last_word.block);
 #if !defined(TERRACE_TESTS_PREFIXED)
       if (random_.one_in(2)) std::exit(0);
