@@ -24,6 +24,7 @@ ON_EVERY_RUNG = {
     "fork_beside_stdio": ["fork_stdio"],
     "vfork_children_that_allocate": ["vfork_child"],
     "vfork_children_of_vfork_children": ["vfork_nested"],
+    "vfork_children_that_fork": ["vfork_fork"],
     "blocks_of_other_homes": ["other_homes"],
     "spawn_system_popen": ["spawn"],
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],

@@ -20,6 +20,14 @@ def ten_thousand_threads(h):
         h.run(setting, command)
 
 
+def memory_of_fifteen_thousand_threads(h):
+    """On rung thread each has a slot of 8 KiB, which the next thread gets. Most of the rest is its stack: 15 and 7 KiB with glibc."""
+    command = [h.program("many_threads"), "15000"]
+    if h.execute(h.glibc(), command).returncode == 77:
+        raise Skip("no 15,000 threads here")
+    h.run(h.terrace("thread"), [*command, "48", "16"])
+
+
 def second_copy(h):
     """Two copies of the object in one process: the first one that is loaded is malloc, the other one stays out of its way."""
     with tempfile.TemporaryDirectory() as directory:
@@ -105,4 +113,4 @@ def musl_refuses(h):
         h.run(h.terrace(), [program], status=127, stdout="", stderr=r"(?s)Error .*libterrace\.so.*")
 
 
-ALL = [ten_thousand_threads, second_copy, memory_control_group, without_sys, without_proc, musl_refuses]
+ALL = [ten_thousand_threads, memory_of_fifteen_thousand_threads, second_copy, memory_control_group, without_sys, without_proc, musl_refuses]
