@@ -12,6 +12,7 @@ import tempfile
 import address_space
 import crowds
 import observers
+import residency
 from harness import Failure, Skip
 from overcommit import overcommit
 
@@ -257,41 +258,6 @@ def requests_without_effect(h):
         denied(h, setting, "IGNORED", "madvise", [])
 
 
-def aligned_blocks_waste_little(h):
-    for placement in ["none", "punctuated", "odd", "random"]:
-        h.run(h.terrace(TERRACE_PLACEMENT=placement), [h.program("residency"), "aligned"])
-
-
-def residency(h, *shapes):
-    for setting in h.rungs():
-        for shape in shapes:
-            h.run(setting, [h.program("residency"), *shape.split()])
-
-
-def resident_after_fragmentation(h):
-    """The larger of 16 MiB and a quarter of what is live, beyond the pages of live blocks."""
-    residency(h, "islands", "sawtooth", "replaced")
-
-
-def resident_after_a_spike(h):
-    """By the frees themselves: no time has to pass and nobody has to call again, so an idle process is no worse than a busy one."""
-    residency(h, *(f"spike {size} {after}" for size in [100, 4000, 100000] for after in ["idle", "fast", "busier"]))
-
-
-def resident_after_many_threads(h):
-    for setting in h.rungs():
-        of_threads = "each" if setting.name == "thread" else "shared"
-        h.run(setting, [h.program("residency"), "threads", "1000", of_threads])
-
-
-def giving_back_faults_nothing_in(h):
-    command = [h.program("residency"), "huge_pages"]
-    if h.execute(h.terrace(), command).returncode == 77:
-        raise Skip("no huge pages here")
-    for setting in h.rungs():
-        h.run(setting, command)
-
-
 def locked_memory(h):
     """madvise(MADV_DONTNEED) fails on locked pages; what it did not clear is not zero."""
     command = [h.program("workout"), "30", "2", "locked"]
@@ -299,15 +265,6 @@ def locked_memory(h):
         raise Skip("mlockall is not allowed here")
     for setting in h.settings():
         h.run(setting, command)
-
-
-def without_proc_and_sys(h):
-    hide = 'mount -t tmpfs none /sys && mount -t tmpfs none /proc || exit 77; LD_PRELOAD="$HIDDEN_PRELOAD" exec "$@"'
-    command = ["unshare", "-m", "sh", "-c", hide, "sh", h.program("workout")]
-    if h.execute(h.glibc(), command).returncode != 0:
-        raise Skip("mounts can not be hidden here")
-    for setting in h.rungs():
-        h.run(setting, command, preload_variable="HIDDEN_PRELOAD")
 
 
 def layouts(h):
@@ -424,10 +381,9 @@ FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_g
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
-             locked_memory, without_proc_and_sys, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
-             statistics_at_exit, static_programs, secure_mode, *address_space.ALL]
-FUNCTIONS += [requests_without_effect, aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation,
-              resident_after_a_spike, resident_after_many_threads]
+             requests_without_effect, locked_memory, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
+             statistics_at_exit, static_programs, secure_mode, *address_space.ALL,
+             *residency.ALL]
 
 
 def on_every_rung(command):

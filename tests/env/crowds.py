@@ -82,9 +82,9 @@ def memory_control_group(h):
             h.run(setting, [h.program("memory_group"), "exhaust"], status=-9, stdout="taking\n", before_exec=join(path))
 
 
-def one_is_missing(h, directory):
-    hide = f'mount -t tmpfs none {directory} || exit 77; LD_PRELOAD="$HIDDEN_PRELOAD" exec "$@"'
-    command = ["unshare", "-m", "sh", "-c", hide, "sh", h.program("workout")]
+def hidden(h, *directories):
+    hide = " && ".join(f"mount -t tmpfs none {directory}" for directory in directories)
+    command = ["unshare", "-m", "sh", "-c", f'{hide} || exit 77; LD_PRELOAD="$HIDDEN_PRELOAD" exec "$@"', "sh", h.program("workout")]
     if h.execute(h.glibc(), command).returncode != 0:
         raise Skip("mounts can not be hidden here")
     for setting in h.rungs():
@@ -92,11 +92,15 @@ def one_is_missing(h, directory):
 
 
 def without_sys(h):
-    one_is_missing(h, "/sys")
+    hidden(h, "/sys")
 
 
 def without_proc(h):
-    one_is_missing(h, "/proc")
+    hidden(h, "/proc")
+
+
+def without_proc_and_sys(h):
+    hidden(h, "/sys", "/proc")
 
 
 def musl_refuses(h):
@@ -113,4 +117,5 @@ def musl_refuses(h):
         h.run(h.terrace(), [program], status=127, stdout="", stderr=r"(?s)Error .*libterrace\.so.*")
 
 
-ALL = [ten_thousand_threads, memory_of_fifteen_thousand_threads, second_copy, memory_control_group, without_sys, without_proc, musl_refuses]
+ALL = [ten_thousand_threads, memory_of_fifteen_thousand_threads, second_copy, memory_control_group, without_sys, without_proc,
+       without_proc_and_sys, musl_refuses]

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Cases: what stays resident beyond live blocks."""
+
+from harness import Skip
+
+
+def aligned_blocks_waste_little(h):
+    for placement in ["none", "punctuated", "odd", "random"]:
+        h.run(h.terrace(TERRACE_PLACEMENT=placement), [h.program("residency"), "aligned"])
+
+
+def on_every_rung(h, *shapes):
+    for setting in h.rungs():
+        for shape in shapes:
+            h.run(setting, [h.program("residency"), *shape.split()])
+
+
+def resident_after_fragmentation(h):
+    """The larger of 16 MiB and a quarter of what is live, beyond the pages of live blocks."""
+    on_every_rung(h, "islands", "sawtooth", "replaced")
+
+
+def resident_after_a_spike(h):
+    """By the frees themselves: no time has to pass and nobody has to call again, so an idle process is no worse than a busy one."""
+    on_every_rung(h, *(f"spike {size} {after}" for size in [100, 4000, 100000] for after in ["idle", "fast", "busier"]))
+
+
+def resident_after_many_threads(h):
+    for setting in h.rungs():
+        of_threads = "each" if setting.name == "thread" else "shared"
+        h.run(setting, [h.program("residency"), "threads", "1000", of_threads])
+
+
+def giving_back_faults_nothing_in(h):
+    command = [h.program("residency"), "huge_pages"]
+    if h.execute(h.terrace(), command).returncode == 77:
+        raise Skip("no huge pages here")
+    for setting in h.rungs():
+        h.run(setting, command)
+
+
+ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation, resident_after_a_spike,
+       resident_after_many_threads]
