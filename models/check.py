@@ -43,6 +43,7 @@ class Row:
     whole: bool = False  # must also reach every statement
     collapse: bool = False  # compressed states: slower, for the large ones
     depth: int = 100_000
+    backwards: bool = False  # the last option of a choice first, where a mutant's error is nearer that way
 
 
 def right(name, model, about, *flags, **more):
@@ -108,15 +109,15 @@ ROWS = (
     mutant("PLAIN_TAKE", LAB, "a taker moves top without comparing"),
     mutant("NO_SENTINEL", LAB, "a refill does not close the buffer and stores the new top"),
     mutant("NOT_RESTORED", LAB, "a refill that has got nothing leaves the buffer closed"),
-    mutant("CAS_END_FIRST", LAB, "a taker reads end before top", "END_FIRST"),
+    mutant("CAS_END_FIRST", LAB, "a taker reads end before top", "END_FIRST", backwards=True),
     mutant("CAS_END_AFTER_TOP", LAB, "the buffer is opened before its end is stored",
-           "END_AFTER_TOP"),
+           "END_AFTER_TOP", backwards=True),
     mutant("CAS_OLD_TAIL_LOST", LAB, "a refill forgets what was left", "OLD_TAIL_LOST"),
     # Faults of the level with critical sections.
-    mutant("END_FIRST", LAB, "a bump sequence reads end before top", "RESTARTABLE"),
-    mutant("END_AFTER_TOP", LAB, "the buffer is opened before its end is stored", "RESTARTABLE"),
-    mutant("OLD_TAIL_LOST", LAB, "a refill forgets what was left", "RESTARTABLE"),
-    mutant("BOUNDS_NOT_COMPARED", LAB, "reopened over another top and end", "RESTARTABLE"),
+    mutant("END_FIRST", LAB, "a bump sequence reads end before top", "RESTARTABLE", backwards=True),
+    mutant("END_AFTER_TOP", LAB, "the buffer is opened before its end is stored", "RESTARTABLE", backwards=True),
+    mutant("OLD_TAIL_LOST", LAB, "a refill forgets what was left", "RESTARTABLE", backwards=True),
+    mutant("BOUNDS_NOT_COMPARED", LAB, "reopened over another top and end", "RESTARTABLE", backwards=True),
     mutant("SLOT_NOT_COMPARED", LAB, "reopened on another slot", "RESTARTABLE"),
     mutant("SECTION_TRUSTED", LAB, "a section that reads as valid after a call is not reopened",
            "RESTARTABLE"),
@@ -145,9 +146,11 @@ def build(row, directory, compile_flags):
     status, text = run(["spin", "-a", *(f"-D{flag}" for flag in row.flags), str(model)], directory)
     if status != 0 or not (Path(directory) / "pan.c").exists():
         raise Broken(f"spin: {text.strip()}")
-    # Most of a mutant's time is the compiler's.
-    optimised = "-O2" if row.right and "-DBITSTATE" not in compile_flags else "-O1"
-    status, text = run(["cc", optimised, "-w", f"-DMEMLIM={MEBIBYTES}", *compile_flags, "-o", "pan",
+    if row.right:
+        way = ["-O1"] if "-DBITSTATE" in compile_flags else ["-O2"]
+    else:
+        way = ["-O0", "-DT_REVERSE"] if row.backwards else ["-O0"]  # most of a mutant's time is the compiler's
+    status, text = run(["cc", *way, "-w", f"-DMEMLIM={MEBIBYTES}", *compile_flags, "-o", "pan",
                         "pan.c"], directory)
     if status != 0:
         raise Broken(f"cc: {text.strip()}")
