@@ -38,7 +38,7 @@ def checkout(tmp_path, monkeypatch, script):
     for preset in testing.PRESETS:
         (tmp_path / "build" / preset).mkdir(parents=True)
 
-    def build_preset(_checkout, preset, _options):
+    def build_preset(_checkout, preset, _options, _gently):
         if preset == "release":
             raise TerraceError("a.cpp:1: error: no")
 
@@ -96,6 +96,29 @@ def test_tests_that_do_not_depend_on_the_preset_run_once(checkout, capfd):
     assert "--tests-regex stress" in first
     assert "--label-exclude" not in first
     assert second.endswith("--tests-regex stress --label-exclude ^(models|install)$")
+
+
+def test_the_next_preset_is_built_while_tests_run(checkout, monkeypatch, script, capsys):
+    """The tests of the first end when the second is built, and fail if that does not come."""
+    waiting = CTEST.replace("case $preset in", """n=0
+until [ -e asan-is-built ] || [ $n = 600 ]; do sleep 0.1; n=$((n + 1)); done
+[ -e asan-is-built ] || exit 1
+case $preset in""")
+    monkeypatch.setenv("PATH", f"{script('ctest', waiting).parent}:/usr/bin:/bin")
+
+    def build_preset(a_checkout, preset, _options, gently):
+        assert gently == (preset != "dev")
+        (a_checkout.root / f"{preset}-is-built").touch()
+
+    monkeypatch.setattr("terrace.build.build_preset", build_preset)
+    assert testing.run_tests(checkout, ("dev", "asan")) == 1
+    assert capsys.readouterr().out.endswith("\n1 passed, 1 failed, 1 skipped\n")  # as without waiting
+
+
+def test_all_is_handed_to_cmake():
+    for preset in testing.PRESETS:
+        assert testing.options_for(preset)["TERRACE_EVERY_TEST"] == "OFF"
+        assert testing.options_for(preset, everything=True)["TERRACE_EVERY_TEST"] == "ON"
 
 
 def test_benchmarks_are_compiled_in_one_preset():

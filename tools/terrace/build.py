@@ -97,10 +97,16 @@ def _failed_part(lines: list[str]) -> str:
     return "".join(lines[first : first + 200]).rstrip()
 
 
-def compile_targets(checkout: Checkout, preset: str, targets: tuple[str, ...] = ()) -> None:
-    """Runs `cmake --build` under a progress bar; all it says stays in terrace-build.log there."""
+def compile_targets(
+    checkout: Checkout, preset: str, targets: tuple[str, ...] = (), gently: bool = False
+) -> None:
+    """Runs `cmake --build` under a progress bar; all it says stays in terrace-build.log there.
+
+    `gently` is beside something else: that comes first on the CPUs, and on the terminal.
+    """
     directory = checkout.build / preset
     command = [
+        *(("nice", "-n", "5") if gently else ()),
         tool(checkout, "cmake"),
         "--build",
         str(directory),
@@ -113,7 +119,8 @@ def compile_targets(checkout: Checkout, preset: str, targets: tuple[str, ...] = 
     lines: list[str] = []
     with (
         progress(
-            f"building {preset}" if not targets else f"building {preset} ({' '.join(targets)})"
+            f"building {preset}" if not targets else f"building {preset} ({' '.join(targets)})",
+            plain=gently,
         ) as step,
         (directory / "terrace-build.log").open("w", encoding="utf-8") as log,
         subprocess.Popen(
@@ -140,11 +147,13 @@ def compile_targets(checkout: Checkout, preset: str, targets: tuple[str, ...] = 
         raise TerraceError(f"building preset {preset} failed:\n{_failed_part(lines)}")
 
 
-def build_preset(checkout: Checkout, preset: str, options: dict[str, str]) -> None:
-    """Configures with the options and builds everything."""
+def build_preset(
+    checkout: Checkout, preset: str, options: dict[str, str], gently: bool = False
+) -> None:
+    """Configures with the options and builds everything; `gently` as in compile_targets()."""
     before = fingerprint(checkout.root)
     configure(checkout, preset, options)
-    compile_targets(checkout, preset)
+    compile_targets(checkout, preset, gently=gently)
     if preset == "release":
         # The state before the build: a file edited meanwhile counts as changed.
         _stamp(checkout).write_text(before, encoding="utf-8")

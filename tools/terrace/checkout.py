@@ -39,11 +39,15 @@ class Checkout:
         return self.root / "tools" / "requirements"
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Only one process installs and builds; the others wait for it."""
+    def locked(self, preset: str = "release") -> Iterator[None]:
+        """Only one process installs and builds; the others wait for it.
+
+        The other presets than release have a lock each: what runs beside their build goes on.
+        """
+        name = ".terrace.lock" if preset == "release" else f".terrace-{preset}.lock"
         try:
             self.build.mkdir(exist_ok=True)
-            lock_file = (self.build / ".terrace.lock").open("w")
+            lock_file = (self.build / name).open("w")
         except OSError as error:
             raise TerraceError(
                 f"{self.build} can not be written ({error.strerror}): use a checkout of your own, "

@@ -44,6 +44,11 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     parser.add_argument("--quick", action="store_true", help="only the preset dev")
     parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also what a preset says no more than another one, and all models in full",
+    )
+    parser.add_argument(
         "--minutes", type=float, default=60, metavar="N", help="vm: time for the tests of a guest"
     )
     parser.add_argument(
@@ -182,7 +187,7 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
         )
     prepare(checkout, ("test",), ("test",))
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
-    return run_tests(checkout, presets, options.filter)
+    return run_tests(checkout, presets, options.filter, options.all)
 
 
 def _test_vm(options: argparse.Namespace, checkout: Checkout) -> int:
@@ -190,8 +195,8 @@ def _test_vm(options: argparse.Namespace, checkout: Checkout) -> int:
     from terrace.prepare import prepare
     from terrace.vm_rows import choose
 
-    if options.preset or options.quick:
-        raise TerraceError("test vm: --preset and --quick are for tests on this machine", 2)
+    if options.preset or options.quick or options.all:
+        raise TerraceError("test vm: --preset, --quick and --all are for tests on this machine", 2)
     choose(options.filter)
     prepare(checkout, ("vm",))
     return vm.run_guests(checkout, options.filter, 60 * options.minutes)

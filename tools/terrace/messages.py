@@ -56,13 +56,13 @@ class _Plain:
 
 
 @contextlib.contextmanager
-def progress(title: str) -> Iterator[Step]:
-    """A progress bar on a terminal (if rich is there already), some lines elsewhere."""
+def progress(title: str, plain: bool = False) -> Iterator[Step]:
+    """A progress bar on a terminal (if rich is there already); lines elsewhere, or if `plain`."""
     if quiet or sys.stderr is None:
         yield _Silent()
         return
     try:
-        if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        if plain or not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
             raise ImportError
         from terrace.bar import bar
     except ImportError:

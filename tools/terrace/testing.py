@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace test`: builds the presets, runs their tests, ends with one line that adds them up."""
+"""`terrace test`: builds the presets, runs their tests, ends with one line that adds them up.
+
+While the tests of a preset run, the next presets are built, with less weight: many tests wait more
+than they work. Which tests a preset has is CMake's business (cmake/tests.cmake).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,8 +25,12 @@ PRESETS = ("release", "dev", "inject", "asan", "tsan")
 QUICK_PRESETS = ("dev",)
 SANITIZED = ("asan", "tsan")
 
-# Tests with these labels have nothing to do with how the library is built: one preset is enough.
+# Tests with these labels have nothing to do with how the library is built: one preset is enough,
+# the first of those that are tested.
 ONCE = "^(models|install)$"
+
+# Tests for each CPU at a time: some sleep, and those of a fixed duration share.
+TESTS_PER_CPU = 2
 
 _TIMEOUT_SECONDS = 900
 
@@ -34,6 +43,7 @@ class Result:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    build_seconds: float = 0.0
     seconds: float = 0.0
     failures: list[str] = field(default_factory=list)
 
@@ -42,9 +52,16 @@ class Result:
         self.failures.append(what)
 
 
-def options_for(preset: str) -> dict[str, str]:
-    """Benchmarks are compiled once, where they would be run."""
-    return {"TERRACE_TESTS": "ON", "TERRACE_BENCH": "ON" if preset == "release" else "OFF"}
+def options_for(preset: str, everything: bool = False) -> dict[str, str]:
+    """Benchmarks are compiled once, where they would be run; `everything` is for --all."""
+    options = {
+        "TERRACE_TESTS": "ON",
+        "TERRACE_EVERY_TEST": "ON" if everything else "OFF",
+        "TERRACE_BENCH": "ON" if preset == "release" else "OFF",
+    }
+    if preset == "dev":
+        options["TERRACE_HARDENED"] = "ON" if everything else "OFF"
+    return options
 
 
 def read_junit(path: Path, result: Result) -> None:
@@ -96,7 +113,8 @@ def _run_ctest(checkout: Checkout, preset: str, choice: list[str], result: Resul
     command = [
         *(_fixed_addresses() if preset in SANITIZED else []),
         *(tool(checkout, "ctest"), "--preset", preset, "--output-on-failure", "--no-tests=ignore"),
-        *("--parallel", str(build.available_cpus()), "--timeout", str(_TIMEOUT_SECONDS)),
+        *("--parallel", str(TESTS_PER_CPU * build.available_cpus())),
+        *("--timeout", str(_TIMEOUT_SECONDS)),
         *("--output-junit", str(junit)),
         *choice,
     ]
@@ -109,19 +127,28 @@ def _run_ctest(checkout: Checkout, preset: str, choice: list[str], result: Resul
         result.fail(f"ctest ended with status {status}")
 
 
-def run_preset(checkout: Checkout, preset: str, choice: list[str]) -> Result:
-    """Builds and tests one preset; a build that fails is one failure. `choice` is for ctest."""
-    result = Result(preset)
+def _build(checkout: Checkout, preset: str, gently: bool, everything: bool) -> float:
+    """Seconds that it took."""
     began = time.monotonic()
+    with checkout.locked(preset):
+        build.build_preset(checkout, preset, options_for(preset, everything), gently)
+    return time.monotonic() - began
+
+
+def run_preset(
+    checkout: Checkout, preset: str, built: Future[float], choice: list[str]
+) -> Result:
+    """Tests a preset when it is built; a build that fails is one failure. `choice` is for ctest."""
+    result = Result(preset)
     _heading(f"preset {preset}")
     try:
-        with checkout.locked():
-            build.build_preset(checkout, preset, options_for(preset))
+        result.build_seconds = built.result()
+        began = time.monotonic()
         _run_ctest(checkout, preset, choice, result)
+        result.seconds = time.monotonic() - began
     except TerraceError as error:
         print(error, flush=True)
         result.fail("build")
-    result.seconds = time.monotonic() - began
     return result
 
 
@@ -131,7 +158,7 @@ def print_summary(results: list[Result]) -> None:
     for r in results:
         print(
             f"{r.name:<10}{r.passed:>6} passed {r.failed:>4} failed {r.skipped:>4} skipped "
-            f"{r.seconds:>8.1f} s"
+            f"{r.seconds:>8.1f} s, built in {r.build_seconds:.1f} s"
         )
     for r in results:
         for name in r.failures:
@@ -142,13 +169,23 @@ def print_summary(results: list[Result]) -> None:
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
 
 
-def run_tests(checkout: Checkout, presets: tuple[str, ...], pattern: str | None = None) -> int:
+def run_tests(
+    checkout: Checkout,
+    presets: tuple[str, ...],
+    pattern: str | None = None,
+    everything: bool = False,
+) -> int:
     """Exit status 0 when something was tested and nothing failed."""
     results = [check_layers(checkout)]
     choice = ["--tests-regex", pattern] if pattern else []
-    for preset in presets:
-        once = [] if preset == presets[0] else ["--label-exclude", ONCE]
-        results.append(run_preset(checkout, preset, [*choice, *once]))
+    with ThreadPoolExecutor(1) as builder:
+        builds = {
+            preset: builder.submit(_build, checkout, preset, preset != presets[0], everything)
+            for preset in presets
+        }
+        for preset, built in builds.items():
+            once = [] if preset == presets[0] else ["--label-exclude", ONCE]
+            results.append(run_preset(checkout, preset, built, [*choice, *once]))
     print_summary(results)
     tested = sum(r.passed for r in results[1:])
     return 0 if tested and not any(r.failed for r in results) else 1
