@@ -30,10 +30,18 @@ if(NOT TERRACE_SANITIZE)
 endif()
 
 # The shared object once more, of the same sources with flags of its own: for a test or a benchmark that wants it otherwise.
+# terrace_variant(TARGET [SAME LAYER ...]): layers that its flags do not change are not compiled again.
 function(terrace_variant target)
+  cmake_parse_arguments(PARSE_ARGV 1 variant "" "" SAME)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.cpp
        ${CMAKE_SOURCE_DIR}/src/*/${CMAKE_SYSTEM_PROCESSOR}/*.S)
   list(FILTER sources EXCLUDE REGEX "/src/lab/")
+  foreach(layer ${variant_SAME})
+    list(FILTER sources EXCLUDE REGEX "/src/${layer}/")
+    if(TARGET terrace_${layer})
+      list(APPEND sources $<TARGET_OBJECTS:terrace_${layer}>)
+    endif()
+  endforeach()
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
   add_library(${target} SHARED ${sources})
   target_link_libraries(${target} PRIVATE terrace_flags)

@@ -57,7 +57,7 @@ def build_programs(checkout: Checkout, isa: str) -> dict[str, Path]:
     cross = []
     if isa != "x86_64":
         cross = [*_toolchain(checkout, isa), f"-DGTest_DIR={_cross_googletest(checkout, isa)}"]
-    options = ("-DTERRACE_TESTS=ON", "-DTERRACE_BENCH=OFF")
+    options = ("-DTERRACE_TESTS=ON", "-DTERRACE_EVERY_TEST=ON", "-DTERRACE_BENCH=OFF")
     directories = {}
     for preset, folders in FOLDERS.items():
         say(f"compiling for {isa}, preset {preset}")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# Which build runs which tests, and how test programs are compiled. CONTRIBUTING.md says why which test is where.
+option(TERRACE_EVERY_TEST "Also tests that say in this build what they say in another one" OFF)
+
+if(TERRACE_SANITIZE MATCHES "thread")
+  set(TERRACE_BUILD tsan)
+elseif(TERRACE_SANITIZE)
+  set(TERRACE_BUILD asan)
+elseif(TERRACE_INJECT)
+  set(TERRACE_BUILD inject)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(TERRACE_BUILD dev)
+else()
+  set(TERRACE_BUILD release)
+endif()
+
+# Sets `variable` to whether this is one of the builds named.
+function(terrace_built_as variable)
+  set(${variable} OFF PARENT_SCOPE)
+  if(TERRACE_EVERY_TEST OR TERRACE_BUILD IN_LIST ARGN)
+    set(${variable} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Leaves the calling file in builds that are not named.
+macro(terrace_tests_in)
+  terrace_built_as(terrace_tests_are_here ${ARGN})
+  if(NOT terrace_tests_are_here)
+    return()
+  endif()
+endmacro()
+
+# Sets `variable` to whether a test has threads; where not, ThreadSanitizer has nothing to say.
+function(terrace_starts_threads variable file)
+  file(STRINGS ${file} lines REGEX "std::j?thread|pthread_create" LIMIT_COUNT 1)
+  set(${variable} OFF PARENT_SCOPE)
+  if(lines)
+    set(${variable} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+# A program of GoogleTest's. Its headers take longer to read than most tests: they are compiled once for each directory, whose
+# programs must have the same flags. It is the library whose optimisation is tested, and lines are enough of debug information.
+function(terrace_gtest_program target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -g1 $<$<CONFIG:RelWithDebInfo>:-O1>)
+  get_property(first DIRECTORY PROPERTY terrace_first_gtest_program)
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+    set_property(DIRECTORY PROPERTY terrace_first_gtest_program ${target})
+  endif()
+endfunction()
