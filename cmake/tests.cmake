@@ -41,9 +41,13 @@ endfunction()
 
 # A program of GoogleTest's. Its headers take longer to read than most tests: they are compiled once for each directory, whose
 # programs must have the same flags. It is the library whose optimisation is tested, and lines are enough of debug information.
+# Checks of pointers are half of UBSan's code, and here mostly of GoogleTest's own: the library's objects have them.
 function(terrace_gtest_program target)
   target_compile_features(${target} PRIVATE cxx_std_20)
   target_compile_options(${target} PRIVATE -Wall -Wextra -g1 $<$<CONFIG:RelWithDebInfo>:-O1>)
+  if(TERRACE_BUILD STREQUAL "asan")
+    target_compile_options(${target} PRIVATE -fno-sanitize=null,alignment,object-size,vptr)
+  endif()
   get_property(first DIRECTORY PROPERTY terrace_first_gtest_program)
   if(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
