@@ -23,7 +23,7 @@ MEMORY = ("touched", "1 GiB", "64 threads")
 
 
 def _subjects(library: Path) -> list[Subject]:
-    found = {name: sorted(Path("/usr").glob(f"lib*/**/{file}")) for name, file in PEERS.items()}
+    found = {name: sorted(Path("/usr").glob(f"lib*/*/{file}")) for name, file in PEERS.items()}
     return [glibc(), preloaded("terrace", library), *(preloaded(name, paths[0]) for name, paths in found.items() if paths)]
 
 

@@ -77,7 +77,7 @@ const char* Slabs::check_invariants() noexcept {
   return nullptr;
 }
 
-// [I1], [I2], and what the slot's caps cost.
+// [I1], [I2], [I4], and what the slot's caps cost.
 const char* Heap::check_slot(level::Slot& slot, std::uint64_t& caps) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) {
     caps += std::uint64_t{2} * slot.cap[h] * class_size(class_of(home_at(h)));
@@ -87,6 +87,10 @@ const char* Heap::check_slot(level::Slot& slot, std::uint64_t& caps) noexcept {
       const bool any = h != 0 && !core_.homes_are_slots() && is_subline(class_of(home_at(h)));
       if (home_of_chain(w) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
     }
+  }
+  for (const ChainWord w : slot.large) {
+    if (w != chain::empty && (chain::count(w) != 1 || !large_.is_kept(chain::first(w))))
+      return "I4: a word holds what is no large block that is kept";
   }
   return nullptr;
 }

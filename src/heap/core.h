@@ -54,6 +54,10 @@ class Core {
   bool put_reserve(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
     return put(chosen, chosen.reserve[index(h)], blocks);
   }
+  ChainWord take_large(level::Slot& chosen, unsigned word) noexcept { return take(chosen, chosen.large[word]); }
+  bool put_large(level::Slot& chosen, unsigned word, ChainWord block) noexcept {
+    return put(chosen, chosen.large[word], block);
+  }
 
  private:
   // The words that are to their slots what `word` is to `slot`.

@@ -140,9 +140,18 @@ void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
 }
 
 void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
+  if (align <= cache_line) {
+    if (void* const kept = take_kept(size, zeroed)) return kept;
+  }
   void* const p = large_.allocate(size, align, zeroed);
   if (p != nullptr || !make_room(size)) return p;
   return large_.allocate(size, align, zeroed);
+}
+
+void Heap::free_large(void* p) noexcept {
+  if (keep(p)) return;
+  large_.free(p, tick());
+  keep_bound();
 }
 
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
@@ -190,8 +199,7 @@ void Heap::free_plain(void* p) noexcept {
     if constexpr (hardened) clear_freed(p, h);
     free_small(p, h);
   } else if (large_.is_block(p)) {
-    large_.free(p, tick());
-    keep_bound();
+    free_large(p);
   } else {
     report_invalid_pointer("free", p);
   }
@@ -257,9 +265,21 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
   return fresh;
 }
 
+namespace {
+
+// A limit that is not 0 says that the heap is open and nothing is checked or placed at random: what misses the fast path is a
+// class whose word is empty, or a large block.
+void* allocate_beside_fast_path(std::size_t size) noexcept {
+  const std::size_t limit = fast_path.size_limit;
+  if (limit == 0 || size == 0) return heap.allocate(size);
+  return size <= limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate_large(size, SizeRule::quantum);
+}
+
+}  // namespace
+
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
-  void* const p = size - 1 < fast_path.size_limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate(size);
+  void* const p = allocate_beside_fast_path(size);
   if (p == nullptr) errno = ENOMEM;
   return p;
 }

@@ -40,6 +40,8 @@ class Heap {
   void* allocate(std::size_t size) noexcept;
   /// As allocate(), after the fast path found its word empty.
   void* allocate_after_miss(SizeClass c) noexcept;
+  /// Of more than the largest class, or aligned as no class is; the heap is open and nothing is checked.
+  void* allocate_large(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
   void* allocate_zeroed(std::size_t size) noexcept;
   /// Sets errno when it fails.
   void* allocate_aligned(std::size_t size, std::size_t align) noexcept;
@@ -90,6 +92,7 @@ class Heap {
   const Slabs& slabs() const noexcept { return slabs_; }
   const Large& large() const noexcept { return large_; }
   const span::Spans& spans() const noexcept { return spans_; }
+  std::uint64_t large_granted() const noexcept { return large_granted_.read(); }
   std::uint64_t budget() const noexcept { return budget_.limit() + depot_budget_.limit(); }
   const TransferCounters& transfers(SizeClass c) const noexcept { return transfers_[index(c)]; }
 
@@ -125,7 +128,7 @@ class Heap {
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
-  void* allocate_large(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
+  void free_large(void* p) noexcept;
   void free_past_core(void* p) noexcept;
   void spill(level::Slot& slot, HomeClass h) noexcept;
   void store_chain(ChainWord blocks) noexcept;
@@ -148,6 +151,13 @@ class Heap {
   }
   static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
 
+  // large_cache.cpp: large blocks that slots keep
+  void* take_kept(std::size_t size, bool zeroed) noexcept;
+  bool keep(void* p) noexcept;
+  bool grant(level::Slot& slot, unsigned word) noexcept;
+  void give_up_kept(ChainWord block) noexcept;
+  void release_large_grants(level::Slot& slot) noexcept;
+
   // maintenance.cpp: decay, draining, trim
   /// What is due, if anything is. The time, in coarse milliseconds.
   std::uint64_t tick() noexcept;
@@ -160,6 +170,8 @@ class Heap {
   void drain_slots() noexcept;
   void drain_depots() noexcept;
   void look_at_slot(level::Slot& slot, bool all) noexcept;
+  bool take_words(level::Slot& slot, std::span<ChainWord> words, ChainWord* held) noexcept;
+  void drain_large_words(level::Slot& slot) noexcept;
   void go_on_round() noexcept;
   bool age_slots() noexcept;
   bool age_depots() noexcept;
@@ -171,6 +183,7 @@ class Heap {
 
   // surplus.cpp: the bound on all that is resident beyond what is live
   std::uint64_t surplus() const noexcept;
+  std::uint64_t levels_granted() const noexcept { return budget_.granted() + depot_budget_.granted() + large_granted_.read(); }
   std::uint64_t surplus_share() const noexcept;
   std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_large(); }
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
@@ -198,6 +211,7 @@ class Heap {
   const AlignedClasses* aligned_classes_ = nullptr;
   Large large_;
   level::Depots depots_;
+  SharedCounter large_granted_;          // bytes of large blocks that slots may keep
   level::Budget budget_, depot_budget_;  // what the slots' caps, and what the depots may hold
   ThreadSlots thread_slots_;
   Core core_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/large.h"
 
-#include "base/hardened.h"
 #include "os/memory.h"
 
 #include <cstring>
@@ -18,26 +17,7 @@ constexpr std::size_t lines_step = 37;  // odd: visits all 64 sets
 constexpr std::size_t worth_moving_pages =
     1 * mib;  // below, copying costs less than changing page tables and faulting the old ones in again
 
-// Record::block_count of a large span.
-//
-// Moved pages never become one mapping with their new neighbours: the kernel remembers where they were first touched. So a span
-// that is apart is mapped anew when it is given back, and merges with its neighbours then. Its last granule stays in the
-// window's own mapping: fresh memory between two spans apart would get an anon_vma of its own, and never merge either.
-enum Moved : std::uint16_t {
-  in_place,  // the block lies in the window's own mapping
-  apart,     // it lies in a mapping of its own, and the last granule is a seam
-  both,      // it was lengthened since: it lies in a mapping of its own, and goes on in the window's
-};
-constexpr std::uint32_t seam = 1;  // granules
-
-// The granules of a block that are one mapping, unless somebody else has split it.
-std::uint32_t movable_granules(const Record& r) noexcept { return r.granules - (r.block_count == apart ? seam : 0); }
-
 }  // namespace
-
-std::uint32_t Large::granules_for(std::size_t bytes) noexcept {
-  return static_cast<std::uint32_t>((bytes + granule_size - 1) >> span::granule_shift);
-}
 
 void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept {
   if (size > largest_request || align > largest_request - size) return nullptr;
@@ -59,7 +39,7 @@ void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept
   r.block_count = in_place;
   r.start = static_cast<std::uint32_t>(offset % granule_size);
   r.scan = block_granule - found.first;
-  r.when = size;
+  set_requested(r, size);
   if (slack != 0) spans_->set_first(block_granule, found.first);
   counters_.allocated.add();
   counters_.live_bytes.add(size);
@@ -75,18 +55,22 @@ void Large::make_zero(const span::Spans::Span& found, void* p, std::size_t size)
   std::memset(p, 0, size);
 }
 
-bool Large::is_block(const void* p) const noexcept {
-  if (!spans_->window().contains(p)) return false;
-  const Record& r = record_of(p);
-  return r.state == State::large && starts_at(r, p);
-}
-
 void Large::free(void* p, std::uint64_t now) noexcept {
   Record& r = record_of(p);
   counters_.freed.add();
   counters_.live_bytes.sub(r.when);
   if (hardened && r.block_count == in_place) os::purge(start_of(r), length_of(r));
   release(r, now);
+}
+
+void Large::set_live_bytes(Record& r, std::size_t size) noexcept {
+  counters_.live_bytes.add(size - r.when);  // modulo 2^64
+  set_requested(r, size);
+}
+
+void Large::give_up(void* p, std::uint64_t now) noexcept {
+  record_of(p).block_count = in_place;
+  free(p, now);
 }
 
 void Large::release(Record& r, std::uint64_t now) noexcept {
@@ -120,8 +104,7 @@ bool Large::resize(void* p, std::size_t size) noexcept {
   } else if (want + seam < r.granules) {
     shorten_apart(r, want);
   }
-  counters_.live_bytes.add(size - r.when);  // modulo 2^64: also when it shrinks
-  r.when = size;
+  set_live_bytes(r, size);
   return true;
 }
 
@@ -177,7 +160,7 @@ void* Large::move(void* p, std::size_t size) noexcept {
   r.scan = 0;
   r.home_class = 0;
   r.block_count = in_place;
-  r.when = size;
+  set_requested(r, size);
   std::byte* const fresh = start_of(r) + r.start;
   const bool moved = by_pages && finish_move(old, r);
   if (!moved) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/attributes.h"
+#include "base/hardened.h"
 #include "heap/placement.h"
 #include "span/spans.h"
 
@@ -30,13 +31,44 @@ class Large {
   /// Requires is_block(p). `now` in coarse milliseconds.
   void free(void* p, std::uint64_t now) noexcept;
   /// Whether p is the start of a large block.
-  bool is_block(const void* p) const noexcept;
+  bool is_block(const void* p) const noexcept {
+    if (!spans_->window().contains(p)) return false;
+    const span::Record& r = record_of(p);
+    return is_live(r) && starts_at(r, p);
+  }
   /// Usable bytes of the block that starts at p; 0 when none does. Requires that p lies in the window.
   TERRACE_INLINE std::size_t usable_size(const void* p) const noexcept {
     const span::Record& r = record_of(p);
-    if (r.state != span::State::large || !starts_at(r, p)) return 0;
+    if (!is_live(r) || !starts_at(r, p)) return 0;
     return round_up(r.start + r.when, page_) - r.start;
   }
+
+  // A block that was freed and is kept for the next request, see heap/large_cache.cpp. It is no block to is_block(), and
+  // counted as one that is live.
+  /// The record of p if p may be kept, else null. Requires is_block(p).
+  span::Record* keepable(const void* p) const noexcept {
+    span::Record& r = record_of(p);
+    return !hardened && r.block_count == in_place && r.scan == 0 ? &r : nullptr;
+  }
+  static void set_kept(span::Record& r) noexcept { r.block_count = kept; }
+  /// A block that was kept is live again, with `size` bytes. False: it is too short or too long; it is as it was.
+  bool reuse(void* p, std::size_t size) noexcept {
+    span::Record& r = record_of(p);
+    const std::uint32_t want = granules_for(r.start + size);
+    if (r.granules < want || r.granules > want + want / reuse_slack) return false;
+    if (r.when != size) set_live_bytes(r, size);
+    r.block_count = in_place;
+    return true;
+  }
+  /// As free(), of a block that was kept.
+  void give_up(void* p, std::uint64_t now) noexcept;
+  static bool is_kept(const span::Record& r) noexcept { return r.state == span::State::large && r.block_count == kept; }
+  bool is_kept(const void* p) const noexcept { return is_kept(record_of(p)); }
+  /// What was asked for; of any block, kept or not.
+  std::size_t requested(const void* p) const noexcept {
+    return __atomic_load_n(&record_of(p).when, __ATOMIC_RELAXED);  // relaxed: statistics read it of blocks that others have
+  }
+
   /// Lengthens or shortens in place. False: nothing was changed.
   bool resize(void* p, std::size_t size) noexcept;
   /// A block of `size` with the contents of p, whose pages were moved, or copied where that does not work. p is gone on
@@ -56,10 +88,35 @@ class Large {
     span::Record& own = window.record(window.index_of(p));
     return own.state == span::State::interior ? window.record(own.first) : own;
   }
+  static bool is_live(const span::Record& r) noexcept { return r.state == span::State::large && r.block_count != kept; }
   bool starts_at(const span::Record& r, const void* p) const noexcept {
     return r.first + r.scan == spans_->window().index_of(p) && address_of(p) % span::granule_size == r.start;
   }
-  static std::uint32_t granules_for(std::size_t bytes) noexcept;
+  static std::uint32_t granules_for(std::size_t bytes) noexcept {
+    return static_cast<std::uint32_t>((bytes + span::granule_size - 1) >> span::granule_shift);
+  }
+  void set_live_bytes(span::Record& r, std::size_t size) noexcept;
+  // Record::block_count of a large span.
+  //
+  // Moved pages never become one mapping with their new neighbours: the kernel remembers where they were first touched. So a
+  // span that is apart is mapped anew when it is given back, and merges with its neighbours then. Its last granule stays in the
+  // window's own mapping: fresh memory between two spans apart would get an anon_vma of its own, and never merge either.
+  enum Kind : std::uint16_t {
+    in_place,  // the block lies in the window's own mapping
+    apart,     // it lies in a mapping of its own, and the last granule is a seam
+    both,      // it was lengthened since: it lies in a mapping of its own, and goes on in the window's
+    kept,      // in place, and nobody's: it waits in a slot
+  };
+  static constexpr std::uint32_t seam = 1;         // granules
+  static constexpr std::uint32_t reuse_slack = 4;  // a kept block serves requests that leave at most a quarter more
+  // The granules of a block that are one mapping, unless somebody else has split it.
+  static std::uint32_t movable_granules(const span::Record& r) noexcept {
+    return r.granules - (r.block_count == apart ? seam : 0);
+  }
+
+  static void set_requested(span::Record& r, std::size_t size) noexcept {
+    __atomic_store_n(&r.when, size, __ATOMIC_RELAXED);  // see requested()
+  }
   std::byte* start_of(const span::Record& r) const noexcept { return spans_->window().address(r.first); }
   std::size_t length_of(const span::Record& r) const noexcept { return std::size_t{r.granules} << span::granule_shift; }
   void make_zero(const span::Spans::Span& found, void* p, std::size_t size) noexcept;

@@ -19,9 +19,9 @@ using level::Slot, level::words_of;
 constexpr std::uint32_t slots_in_a_piece = 64, chains_in_a_piece = 64;
 
 // Different words, almost surely a different number. 0: no chain at all.
-std::uint64_t fingerprint(Slot& slot) noexcept {
+std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
   std::uint64_t h = 0;
-  for (const ChainWord& word : words_of(slot)) {
+  for (const ChainWord& word : words) {
     const ChainWord w = level::peek(word);
     if (w != chain::empty) h = (h ^ w) * 0x9e3779b97f4a7c15U + 1;
   }
@@ -41,9 +41,18 @@ bool holds_nothing(Slot& slot) noexcept {
 
 // Whether the slot holds something that nobody has touched since the last look.
 bool has_waited(Slot& slot, bool all) noexcept {
-  const std::uint64_t now = fingerprint(slot);
+  const std::uint64_t now = fingerprint(words_of(slot));
   const bool waited = now != 0 && (all || now == slot.snapshot);
   slot.snapshot = waited ? 0 : now;
+  return waited;
+}
+
+// The same of its large blocks, which are few and matter, while much goes on elsewhere in the slot.
+bool large_has_waited(Slot& slot) noexcept {
+  const std::uint64_t held = fingerprint(slot.large);
+  const std::uint64_t now = held == 0 ? 0 : held + __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
+  const bool waited = now != 0 && now == slot.large_snapshot;
+  slot.large_snapshot = waited ? 0 : now;
   return waited;
 }
 
@@ -76,24 +85,38 @@ std::uint64_t Heap::tick() noexcept {
   return now;
 }
 
-// The slot is stopped, locked, or its only thread calls: nobody else works on its words. They go to the slabs.
-void Heap::drain_slot(Slot& slot) noexcept {
-  ChainWord held[2 * level::slot_words] = {};
-  const std::span<ChainWord> words = words_of(slot);
-  const bool stoppable = percpu::has_sequences(core_.rung());
-  if (stoppable) {
-    if (!percpu::stop_words(words, held)) return;
+// What some words of a slot hold, which is stopped, locked, or its only thread calls: nobody else works on them.
+bool Heap::take_words(Slot& slot, std::span<ChainWord> words, ChainWord* held) noexcept {
+  if (percpu::has_sequences(core_.rung())) {
+    if (!percpu::stop_words(words, held)) return false;
     percpu::start_words(words);
-  } else {
-    if (core_.rung() == percpu::Rung::getcpu) slot.lock.lock();
-    for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
-      held[i] = level::peek(words[i]);
-      if (held[i] != chain::empty) __atomic_store_n(&words[i], chain::empty, __ATOMIC_RELAXED);
-    }
-    if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
+    return true;
   }
-  for (std::size_t i = 0; i < words.size(); ++i) slabs_.put_back(held[i]);
+  if (core_.rung() == percpu::Rung::getcpu) slot.lock.lock();
+  for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
+    held[i] = level::peek(words[i]);
+    if (held[i] != chain::empty) __atomic_store_n(&words[i], chain::empty, __ATOMIC_RELAXED);
+  }
+  if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
+  return true;
+}
+
+// Chains go to the slabs, large blocks to the spans.
+void Heap::drain_slot(Slot& slot) noexcept {
+  ChainWord held[level::all_words] = {};
+  if (!take_words(slot, words_of(slot), held)) return;
+  constexpr std::size_t chains = 2 * level::slot_words;
+  for (std::size_t i = 0; i < chains; ++i) slabs_.put_back(held[i]);
+  for (std::size_t i = chains; i < level::all_words; ++i) give_up_kept(held[i]);
   release_caps(slot);
+  release_large_grants(slot);
+}
+
+void Heap::drain_large_words(Slot& slot) noexcept {
+  ChainWord held[level::large_words] = {};
+  if (!take_words(slot, slot.large, held)) return;
+  for (const ChainWord block : held) give_up_kept(block);
+  release_large_grants(slot);
 }
 
 // The caps start again from nothing, and their grants go back.
@@ -143,7 +166,8 @@ bool Heap::age_depots() noexcept {
 }
 
 void Heap::look_at_slot(Slot& slot, bool all) noexcept {
-  if (has_waited(slot, all)) drain_slot(slot);
+  if (has_waited(slot, all)) return drain_slot(slot);
+  if (large_has_waited(slot)) drain_large_words(slot);
 }
 
 void Heap::drain_slots() noexcept {
@@ -162,7 +186,9 @@ void Heap::drain_own_slot(bool all) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr || !has_waited(*slot, all)) return;
   for (std::size_t h = 0; h < level::slot_words; ++h) empty_words(*slot, home_at(h));
+  for (unsigned word = 0; word < level::large_words; ++word) give_up_kept(core_.take_large(*slot, word));
   release_caps(*slot);
+  release_large_grants(*slot);
 }
 
 bool Heap::may_stop_slots() const noexcept { return !percpu::has_sequences(core_.rung()) || os::may_restart_sequences(); }

@@ -24,7 +24,7 @@ struct SizeRule {
   static constexpr std::size_t line_max = 2048;      // steps of at most a cache line up to here,
   static constexpr std::size_t fine_max = 8192;      // 8 classes per doubling up to here: coarser steps waste more, and spread
                                                      // nodes over more pages; 4 per doubling
-  static constexpr std::size_t largest = 128 * kib;  // up to here; beyond, spans are served directly
+  static constexpr std::size_t largest = 256 * kib;  // up to here; beyond, spans are served directly
   static constexpr std::size_t smallest_aligned = 128;
   static constexpr std::size_t largest_aligned = largest;
   // Slabs begin at multiples of a granule, and of no more.
@@ -165,11 +165,12 @@ consteval std::array<InPlace, home_class_count> make_sizes_in_place() {
 inline constexpr std::array<InPlace, home_class_count> sizes_in_place = make_sizes_in_place();
 
 consteval bool sizes_round_trip() {
-  for (std::size_t size = 0; size <= SizeRule::largest; ++size) {
-    const SizeClass c = class_for(size);
-    if (class_size(c) < size) return false;
-    if (index(c) > 1 && class_sizes.bytes[index(c) - 1] >= size) return false;                    // a smaller class would do
-    if (size > SizeRule::linear_max && (class_size(c) - size) * 5 > class_size(c)) return false;  // waste below 20 %
+  for (std::size_t i = 0; i < lookup_size; ++i) {
+    const std::size_t shortest = i * SizeRule::quantum + 1, longest = (i + 1) * SizeRule::quantum;  // of one entry
+    const SizeClass c = class_for(shortest);
+    if (class_for(longest) != c || class_size(c) < longest) return false;
+    if (index(c) > 1 && class_sizes.bytes[index(c) - 1] >= shortest) return false;                        // a smaller would do
+    if (shortest > SizeRule::linear_max && (class_size(c) - shortest) * 5 > class_size(c)) return false;  // waste below 20 %
   }
   return true;
 }

@@ -29,14 +29,12 @@ constexpr std::uint64_t budget_share = 16;  // of the memory in use
 
 }  // namespace
 
-std::uint64_t Heap::surplus() const noexcept {
-  return slabs_.waste() + spans_.dirty_bytes() + budget_.granted() + depot_budget_.granted();
-}
+std::uint64_t Heap::surplus() const noexcept { return slabs_.waste() + spans_.dirty_bytes() + levels_granted(); }
 
 // Who sets a budget wants that much in the levels. Blocks in the levels left the slabs, but are not live.
 std::uint64_t Heap::surplus_share() const noexcept {
   const std::uint64_t out = slabs_.in_use_bytes() + large_.counters().live_bytes.read();
-  const std::uint64_t live = out - min_of(out, budget_.granted() + depot_budget_.granted());
+  const std::uint64_t live = out - min_of(out, levels_granted());
   return max_of(bound_floor, live / bound_share) + options_.budget;
 }
 
@@ -73,8 +71,7 @@ void Heap::shed() noexcept {
     update_limits();
     shed_down_to(surplus_bound() - surplus_bound() / shed_further);
     // Much less is live than when the levels were granted so much.
-    if (!ThreadSlots::closed() && surplus() > surplus_bound() &&
-        budget_.granted() + depot_budget_.granted() > budget_.limit() + depot_budget_.limit()) {
+    if (!ThreadSlots::closed() && surplus() > surplus_bound() && levels_granted() > budget_.limit() + depot_budget_.limit()) {
       drain_depots();
       drain_slots();
       shed_down_to(surplus_bound() - surplus_bound() / shed_further);

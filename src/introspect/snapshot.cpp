@@ -90,13 +90,36 @@ void count_slabs(const heap::Slabs& slabs, Rows& rows) noexcept {
   }
 }
 
-Row large_row(const heap::Heap& h) noexcept {
+/// Large blocks in the slots.
+struct Kept {
+  std::uint64_t blocks = 0, bytes = 0, reused = 0;
+};
+
+void count_kept(const heap::Heap& h, const Slot& slot, Kept& kept) noexcept {
+  kept.reused += __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
+  for (const ChainWord& word : slot.large) {
+    const ChainWord w = level::peek(word);
+    if (!chain::has_blocks(w)) continue;
+    ++kept.blocks;
+    kept.bytes += h.large().requested(chain::first(w));
+  }
+}
+
+Kept count_kept(heap::Heap& h) noexcept {
+  Kept kept;
+  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_kept(h, h.core().slot(i), kept);
+  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_kept(h, *s, kept);
+  return kept;
+}
+
+// What a slot keeps was not counted as freed when it came there, nor as allocated when it left.
+Row large_row(const heap::Heap& h, const Kept& kept) noexcept {
   Row r;
-  r.set(Column::allocations, h.large().counters().allocated.read());
-  r.set(Column::frees, h.large().counters().freed.read());
+  r.set(Column::allocations, h.large().counters().allocated.read() + kept.reused);
+  r.set(Column::frees, h.large().counters().freed.read() + kept.reused + kept.blocks);
   r.set(Column::refills, h.spans().counters().taken.read());
   r.set(Column::spills, h.spans().counters().given.read());
-  r.set(Column::held, h.spans().dirty_bytes());
+  r.set(Column::held, h.spans().dirty_bytes() + kept.bytes);
   r.set(Column::purged, h.spans().counters().purged_bytes.read());
   return r;
 }
@@ -137,12 +160,14 @@ void take_snapshot(Snapshot& out) noexcept {
     out.live += live * size;
   }
   core[0].set(Column::aborts, aborts_of(0));
-  out.by_class[static_cast<std::size_t>(Level::large)][0] = large_row(h);
+  const Kept kept = count_kept(h);
+  out.by_class[static_cast<std::size_t>(Level::large)][0] = large_row(h, kept);
+  out.live_large = less(h.large().counters().live_bytes.read(), kept.bytes);
   for (std::size_t l = 0; l < level_count; ++l) {
     for (const Row& r : out.by_class[l]) out.total[l].add(r);
     out.held += out.total[l].get(Column::held);
   }
-  out.live += h.large().counters().live_bytes.read();
+  out.live += out.live_large;
   out.reserved = h.spans().window().extent();
   out.committed = h.spans().window().committed();
   for (const Row& r : out.total) out.purged += r.get(Column::purged);

@@ -37,6 +37,7 @@ struct Snapshot {
   std::array<std::array<Row, heap::max_size_classes>, level_count> by_class{};  // [level][class]; class 0: large blocks
   std::array<Row, level_count> total{};
   std::uint64_t reserved = 0, committed = 0, live = 0, held = 0, purged = 0, dirty = 0;
+  std::uint64_t live_large = 0;  // of `live`, in large blocks
 };
 
 /// Exact when nobody allocates meanwhile; otherwise each number was true at some recent moment.

@@ -9,6 +9,7 @@
 #include "arch/chain.h"
 #include "base/assert.h"
 #include "base/counter.h"
+#include "level/slot.h"
 #include "os/mutex.h"
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 
 namespace terrace::level {
 
-inline constexpr std::size_t depot_keys = 256;
+inline constexpr std::size_t depot_keys = slot_words;
 inline constexpr unsigned chains_per_stack = 43;  // with what else a stack has, six lines
 inline constexpr unsigned most_shards = 16;       // of one processor, and bits of a word of marks; with more slots, some share
 

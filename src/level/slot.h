@@ -9,8 +9,9 @@
 //   I1  count(words[h]), count(reserve[h]) <= chain::longest, or the word is `stopped`; free stops pushing at cap[h].
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
+//   I4  a word of `large` is empty, `stopped`, or a chain of one large block that is marked as kept; nothing is written to it.
 // I1 and I2 are asserted where a word gets a chain (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
-// three. Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning
+// of them. Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning
 // thread on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
 #pragma once
 
@@ -24,15 +25,17 @@
 
 namespace terrace::level {
 
-inline constexpr std::size_t slot_words = 256;
-inline constexpr std::size_t slot_classes = 92;  // size classes, of which a word's home class is one
+inline constexpr std::size_t slot_words = 248;
+inline constexpr unsigned large_words = 4;
+inline constexpr std::size_t slot_classes = 97;  // size classes, of which a word's home class is one
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
 struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
   ChainWord words[slot_words];
-  ChainWord reserve[slot_words];    // slow paths only, as the next
+  ChainWord reserve[slot_words];    // slow paths only, as the next two
+  ChainWord large[large_words];     // a block each, see heap/large_cache.cpp
   std::uint8_t recent[slot_words];  // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
@@ -43,23 +46,30 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint32_t owner;                                        // rung thread: number, and whether a thread has it
   Slot* next;                                                 // rung thread: list of all slots,
   Slot* next_free;                                            // and of those that no thread has
-  std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked
+  std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked,
+  std::uint64_t large_snapshot;                               // of the words of large blocks
+  std::uint64_t large_reused;                                 // blocks taken from those; counted as `popped` is
+  std::uint8_t large_granted;                                 // a bit for each word that may hold a block; atomically
   std::uint8_t hand;                                          // of the clock over caps
 };
 static_assert(sizeof(Slot) == slot_size);
 
 inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
 inline constexpr int words_offset = slot_words;
-inline constexpr int popped_offset = words_offset + static_cast<int>(2 * sizeof(ChainWord) * slot_words + slot_words);
+inline constexpr int popped_offset =
+    words_offset + static_cast<int>(sizeof(ChainWord) * (2 * slot_words + large_words) + slot_words);
 // A load of a word would wait for the store to a number a multiple of 4 KiB away: processors compare the low 12 bits first.
 static_assert((popped_offset - words_offset) % 4096 != 0);
 static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
               offsetof(Slot, popped) == popped_offset);
 
-/// All words of a slot, then all reserves.
+inline constexpr std::size_t all_words = 2 * slot_words + large_words;
+
+/// All words of a slot, then all reserves, then the words of large blocks.
 inline std::span<ChainWord> words_of(Slot& slot) noexcept {
   static_assert(offsetof(Slot, reserve) - offsetof(Slot, words) == sizeof(ChainWord) * slot_words);
-  return {slot.words, 2 * slot_words};
+  static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * 2 * slot_words);
+  return {slot.words, all_words};
 }
 
 /// A word that its owner writes by plain stores inside sequences and others read.

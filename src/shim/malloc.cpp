@@ -25,10 +25,9 @@ struct mallinfo2 info() noexcept {
   introspect::take_snapshot(*s);
   // Other threads go on meanwhile: what is read later may be ahead, and no difference is to fall below 0.
   const auto less = [](std::size_t a, std::size_t b) { return a - min_of(a, b); };
-  const auto& large = heap::heap.large().counters();
-  const std::size_t freed = large.freed.read();
-  m.hblks = less(large.allocated.read(), freed);
-  m.hblkhd = min_of<std::size_t>(large.live_bytes.read(), s->live);
+  const introspect::Row& large = s->total[static_cast<std::size_t>(introspect::Level::large)];
+  m.hblks = less(large.get(introspect::Column::allocations), large.get(introspect::Column::frees));
+  m.hblkhd = s->live_large;
   m.uordblks = s->live - m.hblkhd;
   m.arena = less(s->committed, m.hblkhd);
   m.fordblks = less(m.arena, m.uordblks);

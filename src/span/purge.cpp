@@ -77,11 +77,16 @@ std::uint64_t Spans::bound() noexcept {
   return max_of(retention_.bound(in_use_bytes()), for_reuse);
 }
 
-void Spans::settle() noexcept {
+void Spans::purge_beyond_bound() noexcept {
   if (dirty_bytes_.read() <= dirty_floor) return;  // whatever else the bound is
-  const os::LockGuard guard(mutex_);
   const std::uint64_t most = bound();
   retention_.given_back(purge_beyond(most));
+}
+
+void Spans::settle() noexcept {
+  if (dirty_bytes_.read() <= dirty_floor) return;
+  const os::LockGuard guard(mutex_);
+  purge_beyond_bound();
 }
 
 void Spans::decay(std::uint64_t now) noexcept {

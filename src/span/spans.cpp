@@ -141,8 +141,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping)
   return carve(found, granules, state);
 }
 
-void Spans::give_unsettled(GranuleIndex first, std::uint64_t now) noexcept {
-  const os::LockGuard guard(mutex_);
+void Spans::insert_given(GranuleIndex first, std::uint64_t now) noexcept {
   TERRACE_ASSERT(record(first).state >= State::slab && record(first).first == first, "spans: what is given was not taken");
   last_given_ = record(first).granules;
   taken_bytes_.add(std::uint64_t{0} - bytes_of(last_given_));
@@ -150,9 +149,15 @@ void Spans::give_unsettled(GranuleIndex first, std::uint64_t now) noexcept {
   insert_free(first, State::dirty, last_given_, now);
 }
 
+void Spans::give_unsettled(GranuleIndex first, std::uint64_t now) noexcept {
+  const os::LockGuard guard(mutex_);
+  insert_given(first, now);
+}
+
 void Spans::give(GranuleIndex first, std::uint64_t now) noexcept {
-  give_unsettled(first, now);
-  settle();
+  const os::LockGuard guard(mutex_);
+  insert_given(first, now);
+  purge_beyond_bound();
 }
 
 void Spans::give_fresh(GranuleIndex first) noexcept {

@@ -111,6 +111,7 @@ class Spans {
   void unlink(GranuleIndex first) noexcept;
   void insert_by_age(GranuleIndex first, GranuleIndex newer) noexcept;
   void remove_by_age(GranuleIndex first) noexcept;
+  void insert_given(GranuleIndex first, std::uint64_t now) noexcept;
   void insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept;
   GranuleIndex find(std::uint32_t granules, bool worth_keeping) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
@@ -121,6 +122,7 @@ class Spans {
   void unlink_purging(GranuleIndex first) noexcept;
   std::uint64_t purge_oldest() noexcept;
   std::uint64_t purge_beyond(std::uint64_t bytes) noexcept;
+  void purge_beyond_bound() noexcept;
   void wait_for_purges() noexcept;
   const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
   const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;

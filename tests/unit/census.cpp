@@ -36,7 +36,7 @@ class Walk {
   void count_span(GranuleIndex i) {
     const Record& r = window_.record(i);
     if (r.state == State::dirty) census_.dirty_granules += r.granules;
-    if (r.state == State::large) ++census_.large_blocks;
+    if (r.state == State::large && !heap.large().is_kept(r)) ++census_.large_blocks;
     if (r.state != State::slab) return;
     std::uint32_t free = 0;
     for (std::uint32_t w = 0; w * 64 < r.block_count; ++w) free += static_cast<std::uint32_t>(std::popcount(r.free_map[w]));
