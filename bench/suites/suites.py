@@ -158,7 +158,7 @@ def _prepare_memcached(scratch: Path) -> Path:
 def _run_memcached(folder: Path, environment: dict[str, str]) -> Results:
     results: Results = {}
     for script in sorted((folder / "t").glob("*.t")):
-        output = said(["timeout", "300", "perl", "-I", "t/lib", f"t/{script.name}"], folder, environment)
+        output = said(["timeout", "900", "perl", "-I", "t/lib", f"t/{script.name}"], folder, environment)
         found = by_name(of_tap(output)) or {"runs": "skipped" if "1..0" in output else "failed"}
         results |= {f"{script.name}: {test}": result for test, result in found.items()}
     return results
