@@ -4,6 +4,7 @@
 #include "base/report.h"
 #include "heap/sectors.h"
 #include "heap/slabs.h"
+#include "os/threads.h"
 
 namespace terrace::heap {
 
@@ -52,9 +53,6 @@ std::uint32_t mark(Record& r, const Sectors& sectors, Sectors::Mask mask, bool f
   });
   return changed;
 }
-
-// Its address tells threads apart, before a fork as after it.
-constinit thread_local char this_thread = 0;
 
 }  // namespace
 
@@ -177,7 +175,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
     const std::uint32_t out = take_out(h, first, mask);
     Leaving* const leaving = unused_leaving(c);
     if (leaving != nullptr) {
-      *leaving = {.sectors = mask, .thread = &this_thread, .slab = first};
+      *leaving = {.sectors = mask, .thread = os::this_thread(), .slab = first};
       c.mutex.unlock();
     }
     Sectors::Mask purged = 0;
@@ -209,7 +207,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
 // it goes on here, and puts them back itself.
 void Slabs::repair_in_child(HomeClass h) noexcept {
   for (Leaving& l : classes_[index(h)].leaving) {
-    if (l.sectors == 0 || l.thread == &this_thread) continue;
+    if (l.sectors == 0 || l.thread == os::this_thread()) continue;
     put_in(h, l.slab, l.sectors);
     count_waste(h, l.slab);
     l = {};

@@ -5,5 +5,7 @@ namespace terrace::os {
 
 /// Whether libc knows that the calling thread is the only one. False where libc does not tell (glibc before 2.32, others).
 bool single_threaded() noexcept;
+/// An address that tells the calling thread from all others of its process; a forked child's thread has its parent's.
+const void* this_thread() noexcept;
 
 }  // namespace terrace::os

@@ -59,7 +59,10 @@ struct Record {
     std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for
     Waste waste;         // slab
   };
-  std::uint64_t purged;  // slab: one bit per sector (heap/sectors.h), set = its pages are given back
+  union {
+    std::uint64_t purged;  // slab: one bit per sector (heap/sectors.h), set = its pages are given back
+    const void* purger;    // purging: os::this_thread() of whoever does it
+  };
   // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
   std::uint64_t free_map[64];
 };

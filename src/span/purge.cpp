@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Giving the pages of free spans back. The lock is dropped around the system call.
 #include "os/memory.h"
+#include "os/threads.h"
 #include "os/yield.h"
 #include "span/spans.h"
 
@@ -49,11 +50,10 @@ std::uint64_t Spans::purge_oldest() noexcept {
   const std::uint64_t when = record(first).when;
   unlink(first);
   link_purging(first);
-  const std::uint32_t repairs = repairs_;
+  record(first).purger = os::this_thread();
   mutex_.unlock();
   const bool purged = purge_in_pieces(window_.address(first), bytes_of(granules));
   mutex_.lock();
-  if (repairs_ != repairs) return 0;  // a signal handler has forked, this is the child, and the span is dirty again
   unlink_purging(first);
   insert_free(first, purged ? State::clean : State::dirty, granules, purged ? 0 : when);
   if (!purged) return 0;
@@ -119,12 +119,13 @@ void Spans::wait_for_purges() noexcept {
   }
 }
 
-// The pages may be there or not: dirty is right for both.
+// The pages may be there or not: dirty is right for both. If it is this thread that was interrupted by a handler that forks, it
+// goes on in the child with giving them back, and inserts the span itself.
 void Spans::reset_after_fork() noexcept {
   mutex_.reset_after_fork();
-  ++repairs_;
-  while (purging_ != no_granule) {
-    const GranuleIndex first = purging_;
+  for (GranuleIndex first = purging_, next = no_granule; first != no_granule; first = next) {
+    next = record(first).next;
+    if (record(first).purger == os::this_thread()) continue;
     unlink_purging(first);
     insert_free(first, State::dirty, record(first).granules, record(first).when);
   }

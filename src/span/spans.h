@@ -133,7 +133,6 @@ class Spans {
   Bins free_[2];
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list
-  std::uint32_t repairs_ = 0;     // how often reset_after_fork() was called, in this line of processes
   std::uint32_t last_given_ = 0;  // granules
   LockedCounter dirty_bytes_, taken_bytes_;
   SharedCounter unused_bytes_;
