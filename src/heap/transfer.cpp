@@ -109,7 +109,9 @@ void Heap::shrink_cap(Slot& slot, HomeClass h) noexcept {
 // spilled since it came by last go back to nothing, and what their words hold to the slabs.
 void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcept {
   for (unsigned i = 0; i < steps && !budget_.has(bytes); ++i) {
-    const HomeClass h{__atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED)};
+    const std::uint8_t at = __atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED);
+    if (at >= level::slot_words) continue;  // the hand turns at 256, and behind the caps are words
+    const HomeClass h{at};
     std::uint8_t have = load_cap(slot, h);
     if (have == 0) continue;
     if (__atomic_exchange_n(&slot.recent[index(h)], std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
