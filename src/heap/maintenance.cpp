@@ -47,11 +47,13 @@ bool has_waited(Slot& slot, bool all) noexcept {
   return waited;
 }
 
-// The same of its large blocks, which are few and matter, while much goes on elsewhere in the slot.
-bool large_has_waited(Slot& slot) noexcept {
-  const std::uint64_t held = fingerprint(slot.large);
-  const std::uint64_t now = held == 0 ? 0 : held + __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
-  const bool waited = now != 0 && now == slot.large_snapshot;
+// The same of its large blocks, which are few and matter, while much goes on elsewhere in the slot; or it may keep some, and
+// does not.
+bool large_has_waited(Slot& slot, bool all) noexcept {
+  const std::uint64_t granted = __atomic_load_n(&slot.large_granted, __ATOMIC_RELAXED), held = fingerprint(slot.large);
+  const std::uint64_t reused = __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
+  const std::uint64_t now = granted == 0 && held == 0 ? 0 : (held + reused + granted) | 1;
+  const bool waited = now != 0 && (all || now == slot.large_snapshot);
   slot.large_snapshot = waited ? 0 : now;
   return waited;
 }
@@ -167,7 +169,7 @@ bool Heap::age_depots() noexcept {
 
 void Heap::look_at_slot(Slot& slot, bool all) noexcept {
   if (has_waited(slot, all)) return drain_slot(slot);
-  if (large_has_waited(slot)) drain_large_words(slot);
+  if (large_has_waited(slot, all)) drain_large_words(slot);
 }
 
 void Heap::drain_slots() noexcept {

@@ -50,6 +50,7 @@ struct Record {
   union {
     std::uint32_t start;  // slab: colour.  large: line offset, in the granule where the block starts
     GranuleIndex older;   // dirty: given before this one
+    std::uint32_t bare;   // clean: so many of its granules have records without pages
   };
   union {
     std::uint32_t scan;  // slab: no block is free in the words of free_map before this one.  large: that granule - first

@@ -55,13 +55,16 @@ void Spans::unlink(GranuleIndex first) noexcept {
   dirty_bytes_.add(std::uint64_t{0} - bytes_of(r.granules));
 }
 
-// The neighbours' records tell whether they are free: the first granule of the one behind, the last of the one before.
-void Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept {
+// The neighbours' records tell whether they are free: the first granule of the one behind, the last of the one before. Where
+// the span begins now. `bare`: see Record; means nothing for a dirty one.
+GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
+                                std::uint32_t bare) noexcept {
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (first + granules < frontier && record(first + granules).state == state) {
     const Record& behind = record(first + granules);
     const std::uint32_t more = behind.granules;
     when = max_of(when, behind.when);
+    bare += behind.bare;
     unlink(first + granules);
     record(first + granules).state = State::interior;
     granules += more;
@@ -72,12 +75,15 @@ void Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules,
     if (record(before).state == state && before + record(before).granules == first) {
       unlink(before);
       when = max_of(when, record(before).when);
+      bare += record(before).bare;
       granules += record(before).granules;
       record(first).state = State::interior;
       first = before;
     }
   }
   link(first, state, granules, when, no_granule);
+  if (state == State::clean) record(first).bare = bare;
+  return first;
 }
 
 // What is left over keeps its state, and its age.
@@ -87,8 +93,12 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   const std::uint32_t length = record(first).granules;
   const std::uint64_t when = record(first).when;
   const GranuleIndex newer = record(first).newer;  // means nothing for a clean one
+  const std::uint32_t bare = record(first).bare;   // means nothing for a dirty one
   unlink(first);
-  if (length > granules) link(first + granules, was, length - granules, when, newer);
+  if (length > granules) {
+    link(first + granules, was, length - granules, when, newer);
+    if (was == State::clean) record(first + granules).bare = min_of(bare, length - granules);
+  }
   set_ends(first, granules);
   record(first).state = state;
   if (state == State::slab) {

@@ -112,7 +112,8 @@ class Spans {
   void insert_by_age(GranuleIndex first, GranuleIndex newer) noexcept;
   void remove_by_age(GranuleIndex first) noexcept;
   void insert_given(GranuleIndex first, std::uint64_t now) noexcept;
-  void insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when) noexcept;
+  GranuleIndex insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
+                           std::uint32_t bare = 0) noexcept;
   GranuleIndex find(std::uint32_t granules, bool worth_keeping) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
@@ -121,6 +122,7 @@ class Spans {
   void link_purging(GranuleIndex first) noexcept;
   void unlink_purging(GranuleIndex first) noexcept;
   std::uint64_t purge_oldest() noexcept;
+  void strip(GranuleIndex first) noexcept;
   std::uint64_t purge_beyond(std::uint64_t bytes) noexcept;
   void purge_beyond_bound() noexcept;
   void wait_for_purges() noexcept;
@@ -133,7 +135,7 @@ class Spans {
   Bins free_[2];
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list
-  std::uint32_t last_given_ = 0;  // granules
+  std::uint32_t last_given_ = 0;                            // granules
   LockedCounter dirty_bytes_, taken_bytes_;
   SharedCounter unused_bytes_;
   SpanCounters counters_;

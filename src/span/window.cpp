@@ -190,6 +190,13 @@ GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcep
   return first;
 }
 
+void Window::purge_records(GranuleIndex first, std::uint32_t granules) const noexcept {
+  const std::size_t page = os::page_size();
+  const std::uintptr_t from = round_up(address_of(records_ + first), page);
+  const std::uintptr_t to = address_of(records_ + first + granules) / page * page;
+  if (from < to) os::purge(pointer_to(from), to - from);
+}
+
 void Window::lose(GranuleIndex first, std::uint32_t granules) noexcept {
   for (std::uint32_t g = 0; g < granules; ++g) record(first + g).state = State::unmapped;
   committed_.add(std::uint64_t{0} - (std::uint64_t{granules} << granule_shift));

@@ -47,6 +47,9 @@ class Window {
   /// The byte that the fast path of free looks up; 0: no small block lies here.
   std::uint8_t& class_byte(GranuleIndex i) const noexcept { return map_[i]; }
 
+  /// Gives the pages back that hold nothing but records of these granules, which read as zero then. To be called with the inner
+  /// granules of a span that only the caller knows.
+  void purge_records(GranuleIndex first, std::uint32_t granules) const noexcept;
   /// A range in it can not be used any more; what was mapped there is not counted. Caller as of grow().
   void lose(GranuleIndex first, std::uint32_t granules) noexcept;
   /// Whether pages may be moved from one span to another. Not among mappings that the kernel places: while pages are on their

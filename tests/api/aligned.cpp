@@ -117,7 +117,7 @@ TEST(aligned_alloc_, memory_of_aligned_blocks_is_used_again) {
 
 TEST(posix_memalign_, gives_every_alignment) {
   for (std::size_t alignment = sizeof(void*); alignment <= largest_alignment; alignment *= 2) {
-    for (const std::size_t size : {std::size_t{1}, std::size_t{100}, 5000 * std::size_t{1}, 200 * kib}) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{100}, 5000 * std::size_t{1}, 300 * kib}) {
       void* p = nullptr;
       errno = untouched_errno;
       ASSERT_EQ(api::posix_memalign(&p, alignment, size), 0);
@@ -168,7 +168,7 @@ TEST(posix_memalign_, without_memory_returns_enomem_and_leaves_the_result) {
 
 TEST(memalign_, gives_every_alignment) {
   for (std::size_t alignment = 1; alignment <= largest_alignment; alignment *= 2) {
-    for (const std::size_t size : {std::size_t{0}, std::size_t{100}, 5000 * std::size_t{1}, 200 * kib}) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{100}, 5000 * std::size_t{1}, 300 * kib}) {
       errno = untouched_errno;
       const Owned p = own(opaque(::memalign(alignment, size)));
       ASSERT_EQ(errno, untouched_errno);

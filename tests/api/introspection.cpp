@@ -63,7 +63,7 @@ TEST(mallinfo2_, stays_sensible_while_others_allocate_and_fork) {
   for (std::size_t t = 0; t < 3; ++t) {
     threads.emplace_back([&stop, t] {
       while (!stop.load()) {
-        for (std::size_t size : {std::size_t{200000}, std::size_t{40}, std::size_t{3000} + t}) api::free(api::malloc(size));
+        for (std::size_t size : {std::size_t{300000}, std::size_t{40}, std::size_t{3000} + t}) api::free(api::malloc(size));
       }
     });
   }

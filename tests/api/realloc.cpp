@@ -82,7 +82,7 @@ TEST(realloc_, keeps_the_content_when_growing_and_shrinking_by_a_factor) {
 
 TEST(realloc_, keeps_the_content_between_all_kinds_of_size) {
   const std::vector<std::size_t> kinds = {1,         16,        17,        100, 1000,    4096,   10000, 32 * kib, 32 * kib + 1,
-                                          100 * kib, 128 * kib, 200 * kib, mib, mib + 1, 5 * mib};
+                                          100 * kib, 128 * kib, 300 * kib, mib, mib + 1, 5 * mib};
   std::vector<std::size_t> sizes;
   for (const std::size_t a : kinds) {
     for (const std::size_t b : kinds) {
@@ -101,7 +101,7 @@ TEST(realloc_, to_the_same_size_keeps_the_block) {
 }
 
 TEST(realloc_, up_to_the_usable_size_stays_in_place) {
-  for (std::size_t size = 1; size < 200 * kib; size += size / 5 + 1) {
+  for (std::size_t size = 1; size < 300 * kib; size += size / 5 + 1) {
     void* const p = api::malloc(size);
     const std::size_t usable = api::malloc_usable_size(p);
     const Owned q = own(api::realloc(p, usable));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "span/spans.h"
 
+#include "os/memory.h"
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
@@ -236,6 +239,29 @@ TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
   done = true;
   other.join();
   EXPECT_EQ(status, 0);
+}
+
+bool is_resident(const void* p) {
+  const std::size_t page = os::page_size();
+  unsigned char state = 0;
+  return mincore(pointer_to(address_of(p) / page * page), 1, &state) == 0 && (state & 1) != 0;
+}
+
+// What a spike leaves behind is not a hundredth of it in records.
+TEST_F(SpansTest, records_of_a_long_clean_span_have_no_pages) {
+  constexpr std::uint32_t many = 1000;
+  std::vector<GranuleIndex> taken;
+  for (std::uint32_t i = 0; i < many; ++i) taken.push_back(spans_->take(1, State::large).first);
+  const void* const middle = &spans_->window().record(taken[many / 2]);
+  ASSERT_TRUE(is_resident(middle));
+  for (const GranuleIndex first : taken) spans_->give(first);
+  spans_->purge_all();
+  EXPECT_FALSE(is_resident(middle));
+  EXPECT_STREQ(spans_->check_invariants(), nullptr);
+  EXPECT_TRUE(is_resident(&spans_->window().record(taken.front())));
+  for (GranuleIndex& first : taken) first = spans_->take(1, State::large).first;
+  EXPECT_STREQ(spans_->check_invariants(), nullptr);
+  for (const GranuleIndex first : taken) spans_->give(first);
 }
 
 Spans* interrupted = nullptr;

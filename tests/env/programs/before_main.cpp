@@ -17,7 +17,7 @@ int stage = 0;
 
 void preinit(int, char**, char**) {
   from_preinit = filled(1000);
-  check_and_free(filled(200000), 200000);
+  check_and_free(filled(300000), 300000);
   stage = 1;
 }
 __attribute__((section(".preinit_array"), used)) void (*const preinit_entry)(int, char**, char**) = preinit;

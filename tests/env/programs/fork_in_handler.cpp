@@ -24,7 +24,7 @@ void fork_here(int /*signal*/) {
 void* work(void*) {
   WorkingSet mine(7);
   while (children < wanted) {
-    for (int i = 0; i < 20; ++i) check_and_free(filled(200000), 200000);
+    for (int i = 0; i < 20; ++i) check_and_free(filled(300000), 300000);
     mine.step();
     malloc_trim(0);
   }

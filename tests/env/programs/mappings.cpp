@@ -219,7 +219,7 @@ void run_no_room() {
 }
 
 void run_freed() {
-  for (const std::size_t size : {std::size_t{200000}, std::size_t{300000}, 3 * mib, 40 * mib}) {
+  for (const std::size_t size : {std::size_t{270000}, std::size_t{600000}, 3 * mib, 40 * mib}) {
     for (const bool trimmed : {false, true}) {
       auto* const p = static_cast<char*>(filled(size));
       std::free(p);

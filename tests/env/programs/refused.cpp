@@ -84,7 +84,7 @@ int main() {
   const rlimit limit{limit_bytes, limit_bytes};
   check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
   for (const std::size_t size :
-       {std::size_t{64}, std::size_t{3000}, std::size_t{50000}, std::size_t{131072}, std::size_t{200000}}) {
+       {std::size_t{64}, std::size_t{3000}, std::size_t{50000}, std::size_t{131072}, std::size_t{300000}}) {
     for (int round = 0; round < 2; ++round) run(size, round % 2 == 1, &attributes);
   }
   ok();

@@ -57,7 +57,7 @@ void* body(void* argument) {
 }
 
 void* small_body(void*) {
-  for (std::size_t size = 1; size < 200000; size += size / 3 + 1) check_and_free(filled(size), size);
+  for (std::size_t size = 1; size < 300000; size += size / 3 + 1) check_and_free(filled(size), size);
   malloc_trim(0);
   void* p = nullptr;
   check(posix_memalign(&p, 4096, 10000) == 0, "posix_memalign");

@@ -23,7 +23,7 @@ __attribute__((noinline)) pid_t child_that_allocates(Shared& shared, bool execut
     check_and_free(filled(3000), 3000);
     shared.blocks[i] = p;
   }
-  check_and_free(filled(200000), 200000);
+  check_and_free(filled(300000), 300000);
   if (executes) execl("/bin/true", "true", nullptr);
   _exit(0);
 }
