@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What happens to spans while their pages are given back, with the lock free.
+#include "os/memory.h"
+#include "spans_fixture.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace terrace::span {
+namespace {
+
+constexpr std::uint32_t long_to_purge = 2048;  // granules: 128 MiB, some milliseconds
+
+// Gives a long span with pages, whose purge begins in give(), over and over, until seen() has come true meanwhile.
+template <typename Seen>
+void give_until(Spans& spans, GranuleIndex& purged, const Seen& seen) {
+  for (int i = 0; i < 1000 && !seen(); ++i) {
+    const GranuleIndex first = spans.take(long_to_purge, State::large).first;
+    ASSERT_NE(first, no_granule);
+    std::memset(spans.window().address(first), 1, long_to_purge * granule_size);
+    __atomic_store_n(&purged, first, __ATOMIC_RELEASE);
+    spans.give(first);
+  }
+}
+
+TEST_F(SpansTest, others_take_and_give_while_a_thread_purges) {
+  std::atomic<bool> seen = false, done = false;
+  GranuleIndex purged = 0;
+  ASSERT_EQ(spans_->take(1, State::large).first, purged);  // granule 0 is never being purged
+  std::thread other([&] {
+    while (!done && !seen) {
+      const GranuleIndex watched = __atomic_load_n(&purged, __ATOMIC_ACQUIRE);
+      if (!is_purging(watched)) continue;
+      const GranuleIndex mine = spans_->take(1, State::large).first;
+      spans_->give(mine);
+      if (is_purging(watched)) seen = true;  // taken and given, all within the system call
+    }
+  });
+  give_until(*spans_, purged, [&] { return seen.load(); });
+  done = true;
+  other.join();
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
+  std::atomic<bool> seen = false, done = false;
+  GranuleIndex purged = 0;
+  int status = -1;
+  ASSERT_EQ(spans_->take(1, State::large).first, purged);
+  std::thread other([&] {
+    while (!done && !seen) {
+      if (!is_purging(__atomic_load_n(&purged, __ATOMIC_ACQUIRE))) continue;
+      spans_->mutex().lock();
+      const GranuleIndex watched = __atomic_load_n(&purged, __ATOMIC_ACQUIRE);
+      if (is_purging(watched)) {
+        seen = true;
+        const pid_t child = fork();
+        if (child == 0) {
+          spans_->reset_after_fork();
+          const bool sound = spans_->check_invariants() == nullptr;
+          const bool dirty = spans_->dirty_bytes() >= long_to_purge * granule_size;
+          _exit(sound && dirty && spans_->take(long_to_purge, State::large).first == watched ? 0 : 1);
+        }
+        waitpid(child, &status, 0);
+      }
+      spans_->mutex().unlock();
+    }
+  });
+  give_until(*spans_, purged, [&] { return seen.load(); });
+  done = true;
+  other.join();
+  EXPECT_EQ(status, 0);
+}
+
+bool is_resident(const void* p) {
+  const std::size_t page = os::page_size();
+  unsigned char state = 0;
+  return mincore(pointer_to(address_of(p) / page * page), 1, &state) == 0 && (state & 1) != 0;
+}
+
+// What a spike leaves behind is not a hundredth of it in records.
+TEST_F(SpansTest, records_of_a_long_clean_span_have_no_pages) {
+  constexpr std::uint32_t many = 1000;
+  std::vector<GranuleIndex> taken;
+  for (std::uint32_t i = 0; i < many; ++i) taken.push_back(spans_->take(1, State::large).first);
+  const void* const middle = &spans_->window().record(taken[many / 2]);
+  ASSERT_TRUE(is_resident(middle));
+  for (const GranuleIndex first : taken) spans_->give(first);
+  spans_->purge_all();
+  EXPECT_FALSE(is_resident(middle));
+  EXPECT_STREQ(spans_->check_invariants(), nullptr);
+  EXPECT_TRUE(is_resident(&spans_->window().record(taken.front())));
+  for (GranuleIndex& first : taken) first = spans_->take(1, State::large).first;
+  EXPECT_STREQ(spans_->check_invariants(), nullptr);
+  for (const GranuleIndex first : taken) spans_->give(first);
+}
+
+Spans* interrupted = nullptr;
+GranuleIndex interrupted_at = 0;
+volatile std::sig_atomic_t was_interrupted = 0, was_left_out = 0;
+
+// fork in a signal handler: the child goes on with the purge that the handler interrupted. What else the handler does there
+// must not get the span, of which pages are still given back.
+TEST_F(SpansTest, a_purge_that_a_forking_handler_interrupts_keeps_its_span_in_the_child) {
+  interrupted = spans_;
+  was_interrupted = 0;
+  ASSERT_EQ(spans_->take(1, State::large).first, 0U);
+  interrupted_at = 0;
+  struct sigaction action = {}, before = {};
+  action.sa_handler = [](int) {
+    const auto state = interrupted->window().record(interrupted_at).state;
+    if (was_interrupted != 0 || state != State::purging || !interrupted->mutex().try_lock()) return;
+    interrupted->reset_after_fork();
+    was_left_out = interrupted->window().record(interrupted_at).state == State::purging ? 1 : 0;
+    was_interrupted = 1;
+  };
+  ASSERT_EQ(sigaction(SIGALRM, &action, &before), 0);
+  const itimerval often = {.it_interval = {0, 500}, .it_value = {0, 500}}, never = {};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &often, nullptr), 0);
+  give_until(*spans_, interrupted_at, [] { return was_interrupted != 0; });
+  ASSERT_EQ(setitimer(ITIMER_REAL, &never, nullptr), 0);
+  sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(was_interrupted, 1);
+  EXPECT_EQ(was_left_out, 1);
+  EXPECT_STREQ(spans_->check_invariants(), nullptr);
+}
+
+}  // namespace
+}  // namespace terrace::span
