@@ -56,7 +56,9 @@ void print_list(const cpu_set_t& cpus, char* text) {
 }  // namespace
 
 void lift_limits() {
-  for (int i = 0; i < 2; ++i) setrlimit(static_cast<__rlimit_resource>(kinds[i]), &at_start[i]);
+  for (int i = 0; i < 2; ++i) {
+    if (at_start[i].rlim_max != 0) setrlimit(static_cast<__rlimit_resource>(kinds[i]), &at_start[i]);
+  }
 }
 
 Disturbances::Disturbances(const Disturb& what, std::uint64_t seed) : what_(what), random_(seed) {

@@ -44,7 +44,7 @@ class Disturbances {
   std::uint64_t count_ = 0;
 };
 
-/// In a child of fork: its limits are as they were at the start.
+/// The limits of this process are as they were at the start: in a child of fork, where nobody else does it.
 void lift_limits();
 
 }  // namespace stress

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "report.h"
 
+#include "disturbances.h"
+
 #include <cstdarg>
 #include <cstdio>
 #include <sys/mman.h>
@@ -28,6 +30,7 @@ void* map_pages(std::size_t bytes) {
   for (int i = 0; i < attempts; ++i) {
     void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p != MAP_FAILED) return p;
+    if (i == attempts / 10) lift_limits();
     usleep(pause_microseconds);
   }
   fail("no memory for the test itself");
