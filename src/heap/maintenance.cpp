@@ -30,6 +30,7 @@ std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
 
 // Word by word with a branch each would take as long as the system calls that were refused.
 bool holds_nothing(Slot& slot) noexcept {
+  static_assert(level::all_words % 4 == 0);
   const std::span<const ChainWord> words = words_of(slot);
   ChainWord even = 0, odd = 0;
   for (std::size_t i = 0; i < words.size(); i += 4) {

@@ -4,6 +4,7 @@
 #include "introspect/statistics.h"
 #include "terrace/malloc.h"
 
+#include <atomic>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
@@ -102,17 +103,25 @@ TEST_F(LargeCache, an_end_of_a_thread_gives_back_what_its_slot_keeps) {
   EXPECT_LE(kept_blocks(), heap.core().rung() == percpu::Rung::thread ? 0U : 1U);
 }
 
+// One thread after the other, and all of them stay: on the rung of threads each has a slot that may keep 4 MiB.
 TEST_F(LargeCache, grants_stop_at_half_of_the_bound) {
-  for (std::size_t size = 300 * kib; size <= 4 * mib; size *= 2) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 16; ++i) {
-      threads.emplace_back([size] {
-        for (int n = 0; n < 50; ++n) terrace_free(terrace_malloc(size));
-      });
-    }
-    for (std::thread& t : threads) t.join();
-    EXPECT_LE(heap.large_granted(), 8 * mib + 16 * 4 * mib);  // of 16 threads, each may have seen room for the same grant
+  constexpr int threads = 16;
+  std::atomic<int> turn = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> all;
+  for (int i = 0; i < threads; ++i) {
+    all.emplace_back([&, i] {
+      while (turn != i) std::this_thread::yield();
+      terrace_free(terrace_malloc(4 * mib));
+      ++turn;
+      while (!over) std::this_thread::yield();
+    });
   }
+  while (turn != threads) std::this_thread::yield();
+  EXPECT_GE(heap.large_granted(), 4 * mib);
+  EXPECT_LE(heap.large_granted(), 8 * mib);  // of 16 MiB, since hardly anything is live
+  over = true;
+  for (std::thread& t : all) t.join();
 }
 
 TEST_F(LargeCache, blocks_that_are_kept_are_no_blocks_to_free) {
