@@ -4,10 +4,9 @@
 // make preemptions happen exactly there.
 //
 //   sequences_under_delay [--seconds N] [--must-fail]      --must-fail: for mutants; succeeds if some scenario fails
-#include "arch/chain.h"
-#include "arch/sequences.h"
 #include "os/membarrier.h"
 #include "os/rseq_area.h"
+#include "owned_blocks.h"
 
 #include <atomic>
 #include <chrono>
@@ -26,59 +25,9 @@
 namespace {
 
 using namespace terrace;
+using namespace terrace::under_delay;
 using arch::Sequence;
 using Clock = std::chrono::steady_clock;
-
-constexpr int slot_shift = 13;
-constexpr std::size_t slot_size = 1 << slot_shift;
-constexpr int free_offset = 512, caps_offset = 1024, popped_offset = 1536;
-// Words of which each of the first slots has one of its own: that of slot 0 is the last, those of the others lie before it.
-constexpr unsigned own_words = 192, slots_with_own = own_words, own_of_slot_0 = own_words - 1;
-constexpr std::size_t own_stride = slot_size - sizeof(ChainWord);
-// The caps within 4,096: an addition on arm64 has that much of a constant.
-constexpr int own_offset = 2048, own_popped_offset = 4096, own_caps_offset = 3584;
-constexpr unsigned max_slots = 1024;
-constexpr std::size_t block_count = 400;
-
-struct alignas(64) Block {
-  std::uint64_t words[2];      // what the sequences use
-  std::atomic<int> owners{0};  // 1: in a thread's hands
-};
-
-alignas(slot_size) std::byte memory[max_slots * slot_size];
-std::byte* slots = memory;
-Block blocks[block_count];
-arch::Area area;
-std::atomic<bool> stop{false};
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "    %s\n", what);
-  std::_Exit(1);
-}
-
-ChainWord& word_at(unsigned slot, int offset) {
-  return *reinterpret_cast<ChainWord*>(memory + slot * slot_size + static_cast<std::size_t>(offset));
-}
-
-Block& checked(void* p) {
-  const auto at = reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(blocks);
-  if (at >= sizeof blocks || at % sizeof(Block) != 0) fail("a pointer that is no block");
-  return *static_cast<Block*>(p);
-}
-void acquired(Block& b) {
-  if (b.owners.exchange(1) != 0) fail("a block was handed out twice");
-}
-void released(Block& b) {
-  if (b.owners.exchange(0) != 1) fail("a block was free while it was owned");
-}
-
-struct Rng {
-  std::uint64_t x;
-  std::uint32_t next() {
-    x = x * 6364136223846793005U + 1442695040888963407U;
-    return static_cast<std::uint32_t>(x >> 33);
-  }
-};
 
 // ---- the words of the malloc fast path: pop, push, take_all, put_all
 
