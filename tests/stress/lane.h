@@ -20,6 +20,7 @@ struct Options {
   bool signals = false;
   long signal_interval = 200;  // microseconds
   bool forks = false;
+  long fork_interval = 20;  // milliseconds
   Disturb disturb;
 };
 

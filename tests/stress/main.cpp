@@ -2,7 +2,7 @@
 // An oracle for any malloc: threads allocate, check, change, pass on and free stamped blocks; see block.h and lane.h.
 //
 //   stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] [--fork]
-//          [--signal-interval MICROSECONDS] [--limits] [--affinity] [--trim]
+//          [--signal-interval MICROSECONDS] [--fork-interval MILLISECONDS] [--limits] [--affinity] [--trim]
 //
 // --limits, --affinity and --trim disturb the whole process, see disturbances.h; while limits change, requests may fail.
 // With --operations it ends when all threads together have done so many, however long that takes.
@@ -36,7 +36,7 @@ double now() {
 [[noreturn]] void usage() {
   std::fprintf(stderr,
                "usage: stress [--seconds S | --operations N] [--threads N] [--seed N] [--size-limit BYTES] [--signals] "
-               "[--signal-interval MICROSECONDS] [--fork] [--limits] [--affinity] [--trim]\n");
+               "[--signal-interval MICROSECONDS] [--fork] [--fork-interval MILLISECONDS] [--limits] [--affinity] [--trim]\n");
   std::exit(2);
 }
 
@@ -64,6 +64,8 @@ Options parse(int argc, char** argv) {
       o.threads = static_cast<unsigned>(std::atoi(argv[++i]));
     } else if (name == "--signal-interval") {
       o.signal_interval = std::atol(argv[++i]);
+    } else if (name == "--fork-interval") {
+      o.fork_interval = std::atol(argv[++i]);
     } else if (name == "--seed") {
       o.seed = std::strtoull(argv[++i], nullptr, 0);
     } else if (name == "--size-limit") {
@@ -72,8 +74,8 @@ Options parse(int argc, char** argv) {
       usage();
     }
   }
-  if (o.threads == 0 || o.seconds <= 0 || o.size_limit == 0 || o.signal_interval <= 0 || o.signal_interval >= 1'000'000)
-    usage();
+  if (o.threads == 0 || o.seconds <= 0 || o.size_limit == 0 || o.fork_interval <= 0) usage();
+  if (o.signal_interval <= 0 || o.signal_interval >= 1'000'000) usage();
   return o;
 }
 
@@ -151,6 +153,7 @@ bool is_over(double end) {
 void run(Disturbances& disturbances) {
   static constinit Watch watch;
   const double end = now() + world.options.seconds;
+  double next_fork = 0;
   set_alarm_blocked(false);
   for (unsigned i = 0; i < world.options.threads; ++i) start(i);
   set_alarm_blocked(true);
@@ -159,7 +162,10 @@ void run(Disturbances& disturbances) {
     watch.look(now());
     const bool over = is_over(end);
     if (over) world.stop.store(true, std::memory_order_relaxed);
-    world.fork_due.store(true, std::memory_order_relaxed);
+    if (const double time = now(); time >= next_fork) {
+      world.fork_due.store(true, std::memory_order_relaxed);
+      next_fork = time + static_cast<double>(world.options.fork_interval) * 1e-3;
+    }
     pollfd wait = {.fd = world.finished_pipe[0], .events = POLLIN, .revents = 0};
     unsigned char lane = 0;
     disturbances.next();

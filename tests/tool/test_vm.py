@@ -1,45 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace test vm`: what is planned, what is asked of apt and qemu, how a console is read."""
 
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
 from terrace import vm, vm_archive, vm_images, vm_page, vm_qemu, vm_results, vm_rows, vm_tests
 from terrace.errors import TerraceError
-from terrace.vm_results import MARK, Outcome
+from terrace.vm_results import MARK
 from terrace.vm_rows import FOUR, ONE, TWO_SOCKETS, Row
-
-ROW = Row("newest", "trixie", "x86_64", FOUR)
-BUILD = Path("/w/build/vm/x86_64")
-ALL = vm_tests.FOLDERS["release"]
-
-
-def listed(name, command, **properties):
-    return {
-        "name": name,
-        "command": command,
-        "properties": [{"name": k, "value": v} for k, v in properties.items()],
-    }
-
-
-def console(*reports):
-    return "".join(f"{MARK}{json.dumps(r)}\n" for r in reports)
-
-
-def result(name, what="passed", reason=""):
-    return {"kind": "result", "test": name, "result": what, "reason": reason, "output": ""}
-
-
-MACHINE = {"kind": "machine", "kernel": "7.3", "libc": "glibc 2.41", "isa": "x86_64"}
-
-
-def read(text, planned=2):
-    outcome = Outcome(ROW.name, machine=FOUR.name, planned=planned)
-    vm_results.read_console(outcome, text)
-    return outcome
-
+from vm_support import ALL, BUILD, MACHINE, ROW, console, listed, read, result, stresses
 
 # ---- the matrix
 
@@ -204,12 +173,6 @@ def test_files_of_a_guest_are_programs_and_scripts_of_its_tests(tmp_path):
     assert names == {"libterrace.so.0", "a", "driver.py"}
 
 
-def stresses():
-    names = [f"stress.{rung}.calm" for rung in ("mm_cid", "cpu_id", "getcpu", "thread")]
-    listing = {"tests": [listed(n, ["x"]) for n in ("unit.Balance.x", *names, "vm.traffic")]}
-    return vm_tests.read_tests(listing, BUILD, ALL)
-
-
 def test_cpus_are_unplugged_where_there_are_several():
     many = vm.make_plan(ROW, stresses(), 60)
     one = vm.make_plan(Row("sid", "sid", "x86_64", ONE), stresses(), 60)
@@ -323,74 +286,3 @@ def test_the_page_keeps_what_another_machine_ran():
     assert "not run |" not in text
     again = vm_page.page([ROW, OTHER], {ROW.name: passed}, vm_page.kept(text))
     assert "status 1" not in again
-
-
-# ---- the guest's side
-
-
-def run_guest(tmp_path, *tests, expect=None, **limits):
-    defaults = {
-        "environment": {},
-        "directory": "/",
-        "timeout": 2,
-        "skip_status": 77,
-        "skip_pattern": None,
-    }
-    plan = {"tests": [{**defaults, **t} for t in tests], "expect": expect or {}, "seconds": 60}
-    plan |= limits
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
-    guest = Path(__file__).resolve().parents[1] / "vm" / "guest.py"
-    done = subprocess.run(
-        ["python3", "-B", str(guest), str(tmp_path / "plan.json")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return read(done.stdout, planned=len(tests) + 1)
-
-
-def shell(name, text, **more):
-    return {"name": name, "command": ["sh", "-c", text], **more}
-
-
-def test_the_guest_reports_each_end_of_a_test(tmp_path):
-    outcome = run_guest(
-        tmp_path,
-        shell("good", '[ "$X" = 1 ]', environment={"X": "1"}),
-        shell("bad", "echo why; exit 3"),
-        shell("left_out", "exit 77"),
-        shell("pattern", "echo '[  SKIPPED ]'", skip_pattern=r"\[  SKIPPED \]"),
-        shell("endless", "sleep 60"),
-        {"name": "absent", "command": ["/no/such/program"]},
-    )
-    assert outcome.ended
-    assert outcome.results == {
-        "vm.machine_is_as_asked": "passed",
-        "good": "passed",
-        "bad": "failed",
-        "left_out": "skipped",
-        "pattern": "skipped",
-        "endless": "failed",
-        "absent": "failed",
-    }
-    assert outcome.reasons["endless"] == "did not end within 2 s"
-    assert outcome.outputs["bad"] == "why\n"
-
-
-def test_the_guest_compares_the_machine_with_what_was_asked(tmp_path):
-    outcome = run_guest(tmp_path, expect={"cpus": 4096})
-    assert outcome.results == {"vm.machine_is_as_asked": "failed"}
-
-
-def test_no_test_begins_when_the_time_is_over(tmp_path):
-    outcome = run_guest(tmp_path, shell("a", "true"), seconds=0)
-    assert outcome.verdict == "passed; 1 not run"
-
-
-def test_a_test_that_hangs_is_cut_off_when_the_time_is_over(tmp_path):
-    guest = shell("endless", "sleep 60", timeout=600)
-    outcome = run_guest(tmp_path, shell("a", "true"), guest, seconds=2, least=1)
-    assert outcome.ended
-    assert outcome.results["a"] == "passed"
-    assert outcome.verdict == "passed; 1 not run, time over in endless"

@@ -3,15 +3,21 @@
 
 Lines begin with a mark, so that the host finds them among whatever else a console shows. Kinds: machine (what the guest found),
 start, result, cut (the test that was running when the guest's time was over), rung (what Terrace chooses here, and why), kernel (complaints
-of the kernel's log), end. Tests run one after the other. A test with "unplug" runs while the CPUs but the first go offline and online
-again.
+of the kernel's log), end.
+
+An entry of the plan is a test, or with "parts" several tests that one process runs in turn, as starting programs is what takes
+most of an emulated machine's time. Entries with "alone" run first, one after the other, the rest on as many CPUs as the plan says. A test with
+"unplug" runs while the CPUs but the first go offline and online again.
 """
 
+import contextlib
 import glob
 import json
 import os
 import platform
+import queue
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -25,11 +31,14 @@ LEAST = 60  # seconds that a test has, however late it began
 CPUS = "/sys/devices/system/cpu"
 COMPLAINT = re.compile(r"BUG:|WARNING:|Oops|stall|lockup|hung task|Out of memory|general protection|rseq")
 
+console = threading.Lock()
+
 
 def say(kind, **fields):
-    print(MARK + json.dumps({"kind": kind, **fields}), flush=True)
-
-
+    line = MARK + json.dumps({"kind": kind, **fields}) + "\n"
+    with console:
+        sys.stdout.write(line)
+        sys.stdout.flush()
 def read(path):
     with open(path, encoding="ascii") as file:
         return file.read().strip()
@@ -99,20 +108,42 @@ class Unplug(threading.Thread):
                 switch(cpu, True)
 
 
-def execute(test, seconds):
-    """(exit status or None when it took more than so many seconds, output)"""
+def contents(file):
+    """What a child wrote so far; pread leaves the place alone at which it goes on."""
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
+
+
+def execute(test, arguments, seconds, progress=lambda output: 0):
+    """(exit status or None when it was killed, output): it is, when for so many seconds `progress` did not grow."""
     environment = {**os.environ, **test["environment"]}
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(test["command"], env=environment, cwd=test["directory"], stdin=subprocess.DEVNULL, stdout=output,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
+        process = subprocess.Popen([*test["command"], *arguments], env=environment, cwd=test["directory"], stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        ended = os.pidfd_open(process.pid)
+        before, end = 0, time.monotonic() + seconds
+        while time.monotonic() < end and not select.select([ended], [], [], min(1, seconds))[0]:
+            if progress(contents(output)) > before:
+                before, end = progress(contents(output)), time.monotonic() + seconds
+        os.close(ended)
+        status = process.poll()
+        if status is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            status = None
-        output.seek(0)
-        return status, output.read().decode(errors="replace")
+        return status, contents(output)
+
+
+class Clock:
+    """How long the guest may go on: a test that hangs is cut off then, and does not take the other results with it."""
+
+    def __init__(self, seconds, least):
+        self.end = time.monotonic() + seconds
+        self.least = least
+
+    def is_over(self):
+        return time.monotonic() >= self.end
+
+    def limit(self, test):
+        return min(test["timeout"], max(self.end - time.monotonic(), self.least))
 
 
 def verdict(test, status, output):
@@ -123,16 +154,16 @@ def verdict(test, status, output):
     return ("passed", "") if status == 0 else ("failed", f"status {status}")
 
 
-def run(test, end, least):
-    """Cuts it off at `end`, or `least` seconds after it began: a test that hangs does not take the guest's results with it."""
+def run(test, clock):
+    """A test with a process of its own."""
     say("start", test=test["name"])
     began = time.monotonic()
-    seconds = min(test["timeout"], max(end - began, least))
+    limit = clock.limit(test)
     unplug = Unplug() if test.get("unplug") else None
     if unplug:
         unplug.start()
     try:
-        status, output = execute(test, seconds)
+        status, output = execute(test, [], limit)
     except OSError as error:
         status, output = 127, str(error)
     result, reason = verdict(test, status, output)
@@ -141,10 +172,63 @@ def run(test, end, least):
         output += f"\n{unplug.count} times a CPU went offline\n"
         if result == "passed" and (unplug.problem or unplug.count == 0):
             result, reason = "failed", unplug.problem or "no CPU went offline"
-    if status is None and seconds < test["timeout"]:
-        return say("cut", test=test["name"], seconds=round(time.monotonic() - began, 1), output=output[-TAIL:])
-    say("result", test=test["name"], result=result, reason=reason, seconds=round(time.monotonic() - began, 1),
+    seconds = round(time.monotonic() - began, 1)
+    if status is None and limit < test["timeout"]:
+        return say("cut", test=test["name"], seconds=seconds, output=output[-TAIL:])
+    say("result", test=test["name"], result=result, reason=reason, seconds=seconds,
         output=output[-TAIL:] if result == "failed" else output[-300:])
+
+
+RESULTS = {"OK": "passed", "passed": "passed", "FAILED": "failed", "SKIPPED": "skipped", "skipped": "skipped"}
+
+
+def reported(test, output):
+    """Argument -> (result, what was written since the one before) of the parts that have ended."""
+    found, place = {}, 0
+    for match in re.finditer(test["line"], output, re.MULTILINE):
+        if match["part"] in test["parts"]:
+            found.setdefault(match["part"], (RESULTS[match["result"]], output[place : match.end()]))
+        place = match.end()
+    return found
+
+
+def run_parts(test, clock):
+    """Where the process ends or is killed, the first part that has no result is what failed; the others go on without it."""
+    say("start", test=test["name"])
+    left = dict(test["parts"])  # argument -> name
+    while left and not clock.is_over():
+        limit = clock.limit(test)
+        arguments = [test["join"] + ":".join(left)] if test["join"] else list(left)
+        status, output = execute(test, arguments, limit, lambda text: len(reported(test, text)))
+        found = reported({**test, "parts": left}, output)
+        for part, (result, text) in found.items():
+            say("result", test=left.pop(part), result=result, reason="status 1" if result == "failed" else "", seconds=0,
+                output=text[-TAIL:] if result == "failed" else "")
+        if not left:
+            return
+        if status is None and limit < test["timeout"]:
+            return say("cut", test=next(iter(left.values())), output=output[-TAIL:])
+        reason = f"did not end within {test['timeout']:.0f} s" if status is None else f"ended with status {status}"
+        say("result", test=left.pop(next(iter(left))), result="failed", reason=reason, seconds=0, output=output[-TAIL:])
+
+
+def run_all(tests, clock, workers):
+    """So many side by side."""
+    waiting = queue.SimpleQueue()
+    for test in tests:
+        waiting.put(test)
+
+    def work():
+        with contextlib.suppress(queue.Empty):
+            while not clock.is_over():
+                test = waiting.get_nowait()
+                (run_parts if "parts" in test else run)(test, clock)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def rung(library):
@@ -172,10 +256,9 @@ def main():
         output="")
     if "library" in plan:
         say("rung", **rung(plan["library"]))
-    end = time.monotonic() + plan["seconds"]
-    for test in plan["tests"]:
-        if time.monotonic() < end:
-            run(test, end, plan.get("least", LEAST))
+    clock = Clock(plan["seconds"], plan.get("least", LEAST))
+    run_all([test for test in plan["tests"] if test.get("alone")], clock, 1)
+    run_all([test for test in plan["tests"] if not test.get("alone")], clock, plan.get("workers", 1))
     say("kernel", lines=kernel_complaints())
     say("end")
 

@@ -16,12 +16,16 @@ from terrace import vm_build, vm_images, vm_page, vm_qemu, vm_results
 from terrace.checkout import Checkout
 from terrace.messages import say
 from terrace.vm_archive import Archive, newest
+from terrace.vm_batches import batches
 from terrace.vm_results import Outcome
 from terrace.vm_rows import DEBIAN_NAME, NEWEST, NEWEST_AMONG, ROWS, Row, choose
 from terrace.vm_tests import FOLDERS, GuestTest, guest_files, rank, read_tests
 
 # Beyond the time for tests: to boot, and for the last test to end.
 _BOOT_SECONDS = 1800
+
+# Tests side by side: many wait for others more than they work.
+_WORKERS = 2
 
 # The oracle stress while CPUs come and go, on each rung. Not the storm: emulated, its forks leave
 # hardly any time for operations.
@@ -46,7 +50,7 @@ def make_plan(
 
     `library`: what is asked which rung it chooses there.
     """
-    plan = [test.as_plan() for test in tests]
+    plan = batches(tests)
     if row.machine.cpus > 1:
         plan += unplug_tests(tests)
     expect = {"cpus": row.machine.cpus, "nodes": row.machine.nodes}
@@ -54,7 +58,13 @@ def make_plan(
         expect["last_level_caches"] = row.machine.last_level_caches
     plan.sort(key=lambda test: rank(test["name"]))
     known = {"library": str(library)} if library else {}
-    return {"tests": plan, "expect": expect, "seconds": seconds, **known}
+    workers = min(row.machine.cpus, _WORKERS)
+    return {"tests": plan, "expect": expect, "seconds": seconds, "workers": workers, **known}
+
+
+def planned(plan: dict[str, Any]) -> int:
+    """How many results there will be, with that of the machine itself."""
+    return 1 + sum(len(test.get("parts", [None])) for test in plan["tests"])
 
 
 class Guests:
@@ -111,7 +121,7 @@ class Guests:
         library = self.directory / f"{row.isa}-release" / "libterrace.so.0"
         plan = make_plan(row, tests, self.seconds, library)
         outcome = Outcome(
-            row.name, machine=row.machine.name, commit=self.commit, planned=len(plan["tests"]) + 1
+            row.name, machine=row.machine.name, commit=self.commit, planned=planned(plan)
         )
         outcome.date = time.strftime("%Y-%m-%d")
         kernel = self.kernel(row)

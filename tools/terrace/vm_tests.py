@@ -16,8 +16,10 @@ FOLDERS = {
 }
 
 # Emulation takes 20 to 100 times as long; what a guest can not tell better than the host stays out:
-# - api, misuse: one placement on each rung is enough to see that a kernel and a libc get on with it
-# - stress: that the oracle finds broken allocators, which has nothing to do with the kernel
+# - api, misuse: one placement on each rung is enough to see that a kernel and a libc get on with it;
+#   and of the API not what compares the contents of many blocks byte by byte
+# - stress: glibc, the library with few homes, and that the oracle finds broken allocators, which have
+#   nothing to do with the kernel
 # - env: emulators inside the emulator, and searches for a limit, which take minutes on the host
 # - topology: descriptions of other machines; the guest's own map is compared with hwloc's
 # - last, env with programs that fork all the time: emulated, each takes minutes
@@ -32,7 +34,7 @@ ORDER = (
     r"env\.rungs_are_forced$",
     r"unit\.",
     r"(api|misuse)\.\w+\.punctuated$",
-    r"stress\.|unplug\.",
+    r"(unplug\.)?stress\.(getcpu|thread)\.(calm|storm)$",
     rf"env\.(?!under_|address_space_limit$|data_limit$|small_address_space_runs$|{FORKS})",
     rf"env\.{FORKS}",
 )
@@ -40,7 +42,13 @@ CHOSEN = re.compile("|".join(ORDER))
 
 # A guest is that much slower than the machine that the limits were made for.
 SLOWER = 4
-STRESS_SECONDS = 15
+STRESS_SECONDS = 8
+
+# What needs the guest's CPUs for itself: delays, signals and forks that shall meet threads at work.
+ALONE = re.compile(r"vm\.|inject\.|unit\.Transaction|(unplug\.)?stress\.")
+
+# Of the API's tests, those that write and compare the most: they take a minute each.
+_LONG = "realloc_.*keeps*content*:*every*:free_.preserves_errno_when_many*:calloc_.of_*:*gigabyte*"
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class GuestTest:
     skip_pattern: str | None
 
     def as_plan(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return {**vars(self), "alone": bool(ALONE.match(self.name))}
 
 
 def _guest_command(words: list[str], build: Path) -> list[str]:
@@ -70,11 +78,18 @@ def _guest_command(words: list[str], build: Path) -> list[str]:
 
 
 def _lengthen(words: list[str]) -> list[str]:
-    """The oracle stress goes on for longer, and its signals leave an emulated CPU time to work."""
+    """The oracle stress goes on for longer; signals and forks leave an emulated CPU time to work."""
     longer = list(words)
     if "--seconds" in words:
         longer[words.index("--seconds") + 1] = str(STRESS_SECONDS)
-    return [*longer, "--signal-interval", "20000"]
+    return [*longer, "--signal-interval", "20000", "--fork-interval", "250"]
+
+
+def _shorten(words: list[str]) -> list[str]:
+    """The API without what takes long in a guest."""
+    if any(word.startswith("--gtest_filter") for word in words):
+        return words
+    return [*words, f"--gtest_filter=-{_LONG}"]
 
 
 def _properties(entry: dict[str, Any]) -> dict[str, Any]:
@@ -105,9 +120,11 @@ def read_tests(
         words = _guest_command(entry["command"], build)
         if words[0].endswith("/stress/stress"):
             words = _lengthen(words)
+        if words[0].endswith("/api/api_test"):
+            words = _shorten(words)
         tests.append(
             GuestTest(
-                name=entry["name"],
+                name=entry["name"].partition("  # GetParam")[0],
                 command=words,
                 environment={
                     "TERRACE_TEST_TIMEOUT": str(120 * SLOWER),
