@@ -75,14 +75,15 @@ class MoveTest : public testing::Test {
     const span::Window& window = heap.spans().window();
     const span::GranuleIndex first = window.index_of(p);
     const span::GranuleIndex behind = first + window.record(first).granules;
-    // A hole that is too short for a large block is too short for the block to grow, too.
-    constexpr std::uint32_t shortest = 3;
+    // A hole that is too short for the smallest large block is too short for the block to grow, too.
+    constexpr std::size_t filler = SizeRule::largest + 1;
+    constexpr std::uint32_t shortest = filler / span::granule_size + 2;
     const auto is_free = [&] {
       if (!window.contains(window.address(behind))) return true;
       const span::Record& r = window.record(behind);
       return (r.state == State::clean || r.state == State::dirty) && r.granules >= shortest;
     };
-    while (is_free()) blocks_.push_back(heap.allocate(150 * kib));
+    while (is_free()) blocks_.push_back(heap.allocate(filler));
     fill(p, 0, bytes);
     return p;
   }
