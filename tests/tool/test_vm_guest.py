@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from terrace import vm, vm_batches, vm_tests
+from terrace.vm_rows import FOUR, Row
 from vm_support import ALL, BUILD, ROW, listed, read, stresses
 
 def unit_tests(*names, **more):
@@ -36,6 +37,14 @@ def test_cases_of_a_driver_share_a_process():
 def test_tests_of_a_batch_are_counted():
     plan = {"tests": [{"parts": {"a": "unit.a", "b": "unit.b"}}, {"name": "stress.x"}]}
     assert vm.planned(plan) == 4
+
+
+def test_some_guests_have_only_what_depends_most_on_kernel_and_machine():
+    brief = Row("newest", "trixie", "x86_64", FOUR, brief=True)
+    whole = {test["name"] for test in vm.make_plan(ROW, stresses(), 60)["tests"]}
+    less = {test["name"] for test in vm.make_plan(brief, stresses(), 60)["tests"]}
+    assert {"vm.traffic", "unit.Balance.x", "unplug.stress.cpu_id.calm"} < less < whole
+    assert whole - less >= {"stress.getcpu.calm", "unplug.stress.thread.calm"}
 
 
 def test_the_api_is_tested_without_what_takes_long():
@@ -94,6 +103,7 @@ def test_the_guest_reports_each_end_of_a_test(tmp_path):
         "absent": "failed",
     }
     assert outcome.reasons["endless"] == "did not end within 2 s"
+    assert "(sleep) S wchan" in outcome.outputs["endless"]
     assert outcome.outputs["bad"] == "why\n"
 
 

@@ -113,6 +113,18 @@ def contents(file):
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
+def where_they_are(session):
+    """Of each thread of the processes of a session: what it waits for, its system call and the kernel's stack."""
+    told = []
+    for task in glob.glob("/proc/[0-9]*/task/*"):
+        with contextlib.suppress(OSError):  # it is gone
+            name, _, rest = read(f"{task}/stat").rpartition(")")
+            if int(rest.split()[3]) == session:
+                stack = read(f"{task}/stack").replace("\n", " ")
+                told.append(f"{name}) {rest.split()[0]} wchan {read(f'{task}/wchan')} syscall {read(f'{task}/syscall')} stack {stack}\n")
+    return "".join(told)
+
+
 def execute(test, arguments, seconds, progress=lambda output: 0):
     """(exit status or None when it was killed, output): it is, when for so many seconds `progress` did not grow."""
     environment = {**os.environ, **test["environment"]}
@@ -126,10 +138,12 @@ def execute(test, arguments, seconds, progress=lambda output: 0):
                 before, end = progress(contents(output)), time.monotonic() + seconds
         os.close(ended)
         status = process.poll()
+        where = ""
         if status is None:
+            where = where_they_are(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        return status, contents(output)
+        return status, contents(output) + where
 
 
 class Clock:
@@ -203,7 +217,7 @@ def run_parts(test, clock):
         found = reported({**test, "parts": left}, output)
         for part, (result, text) in found.items():
             say("result", test=left.pop(part), result=result, reason="status 1" if result == "failed" else "", seconds=0,
-                output=text[-TAIL:] if result == "failed" else "")
+                output=text[-TAIL:] if result == "failed" else text[-300:] if "env." in test["name"] else "")
         if not left:
             return
         if status is None and limit < test["timeout"]:

@@ -19,7 +19,7 @@ from terrace.vm_archive import Archive, newest
 from terrace.vm_batches import batches
 from terrace.vm_results import Outcome
 from terrace.vm_rows import DEBIAN_NAME, NEWEST, NEWEST_AMONG, ROWS, Row, choose
-from terrace.vm_tests import FOLDERS, GuestTest, guest_files, rank, read_tests
+from terrace.vm_tests import BRIEF, FOLDERS, GuestTest, guest_files, rank, read_tests
 
 # Beyond the time for tests: to boot, and for the last test to end.
 _BOOT_SECONDS = 1800
@@ -50,6 +50,7 @@ def make_plan(
 
     `library`: what is asked which rung it chooses there.
     """
+    tests = [test for test in tests if not row.brief or BRIEF.match(test.name)]
     plan = batches(tests)
     if row.machine.cpus > 1:
         plan += unplug_tests(tests)

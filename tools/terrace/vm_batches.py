@@ -5,13 +5,17 @@ than most tests. tests/vm/guest.py reads the results from what the process write
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from terrace.vm_tests import GuestTest
+from terrace.vm_tests import GuestTest, rank
 
 _FILTER = "--gtest_filter="
 _GTEST_LINE = r"\[ +(?P<result>OK|FAILED|SKIPPED) +\] (?P<part>\S+?)(,.*)? \(\d+ ms\)$"
 _ENV_LINE = r"^(?P<part>\w+): (?P<result>passed|skipped|FAILED)\b.* \(\d+\.\d s\)$"
+
+# Tests of a batch at most: the rest of them may run on another CPU meanwhile.
+_TOGETHER = 8
 
 # Seconds without a result after which the process is ended. It is more than a test needs.
 _PATIENCE = 180
@@ -32,15 +36,16 @@ def _part(test: GuestTest) -> tuple[list[str], str, str, str] | None:
 def batches(tests: list[GuestTest]) -> list[dict[str, Any]]:
     """What the guest is told of them; a batch has the place of its first test."""
     entries: list[dict[str, Any]] = []
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for test in tests:
         part = _part(test)
         if part is None:
             entries.append(test.as_plan())
             continue
         command, argument, join, line = part
-        key = (tuple(command), tuple(sorted(test.environment.items())), test.directory)
-        if key not in found:
+        kind = (command, sorted(test.environment.items()), test.directory, rank(test.name))
+        key = json.dumps(kind)
+        if key not in found or (not join and len(found[key]["parts"]) == _TOGETHER):
             name = f"{test.name} and others"
             more = {"name": name, "command": command, "timeout": _PATIENCE}
             found[key] = {**test.as_plan(), **more, "parts": {}, "join": join, "line": line}

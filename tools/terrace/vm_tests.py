@@ -20,25 +20,31 @@ FOLDERS = {
 #   and of the API not what compares the contents of many blocks byte by byte
 # - stress: glibc, the library with few homes, and that the oracle finds broken allocators, which have
 #   nothing to do with the kernel
-# - env: emulators inside the emulator, and searches for a limit, which take minutes on the host
+# - env: emulators inside the emulator, searches for a limit, and programs that fork all the time:
+#   each takes minutes. The storms of the stress fork, too.
 # - topology: descriptions of other machines; the guest's own map is compared with hwloc's
-# - last, env with programs that fork all the time: emulated, each takes minutes
+_FORKS = (
+    r"fork_storm|fork_handlers_that_allocate|fork_beside_stdio|fork_in_a_handler_beside_threads"
+    r"|vfork_children_\w+|thread_exit|thread_storm|handlers_that_allocate|spawn_system_popen"
+)
 # In this order, what depends most on kernel and machine first: a guest may run out of time.
-FORKS = r"(rseq_not_registered_by_libc|one_cpu|fork_storm|fork_handlers_that_allocate)$"
-ORDER = (
+_FIRST = (
     r"vm\.",
     r"inject\.",
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.rungs_are_forced$",
+    r"env\.(rungs_are_forced|one_cpu|rseq_\w+|sandbox_\w+)$",
     r"unit\.",
+)
+ORDER = (
+    *_FIRST,
     r"(api|misuse)\.\w+\.punctuated$",
     r"(unplug\.)?stress\.(getcpu|thread)\.(calm|storm)$",
-    rf"env\.(?!under_|address_space_limit$|data_limit$|small_address_space_runs$|{FORKS})",
-    rf"env\.{FORKS}",
+    rf"env\.(?!under_|(address_space_limit|data_limit|small_address_space_runs|{_FORKS})$)",
 )
 CHOSEN = re.compile("|".join(ORDER))
+BRIEF = re.compile("|".join(_FIRST))
 
 # A guest is that much slower than the machine that the limits were made for.
 SLOWER = 4
@@ -47,8 +53,11 @@ STRESS_SECONDS = 8
 # What needs the guest's CPUs for itself: delays, signals and forks that shall meet threads at work.
 ALONE = re.compile(r"vm\.|inject\.|unit\.Transaction|(unplug\.)?stress\.")
 
-# Of the API's tests, those that write and compare the most: they take a minute each.
-_LONG = "realloc_.*keeps*content*:*every*:free_.preserves_errno_when_many*:calloc_.of_*:*gigabyte*"
+# Of the API's tests, those that write and compare the most, or that fork the most: a minute each.
+_LONG = (
+    "realloc_.to_*:realloc_.*keeps*content*:*every*:*gigabyte*:calloc_.of_*"
+    ":free_.preserves_errno_when_many*:mallinfo2_.stays_sensible*"
+)
 
 
 @dataclass(frozen=True)
