@@ -34,6 +34,16 @@ def test_cases_of_a_driver_share_a_process():
     assert "parts" not in misuse
 
 
+def test_a_batch_has_the_place_of_its_tests():
+    driver = ["/usr/bin/python3", "-B", "/w/tests/env/driver.py"]
+    names = ("env.signals", "env.spawn", "env.rungs_are_forced", "unit.A.a")
+    listing = {"tests": [listed(name, [*driver, name]) for name in names]}
+    tests = vm_tests.read_tests(listing, BUILD, ALL)
+    plan = vm.make_plan(ROW, tests, 60)
+    first = [next(iter(t.get("parts", {}).values()), t["name"]) for t in plan["tests"]]
+    assert first == ["env.rungs_are_forced", "unit.A.a", "env.signals"]
+
+
 def test_tests_of_a_batch_are_counted():
     plan = {"tests": [{"parts": {"a": "unit.a", "b": "unit.b"}}, {"name": "stress.x"}]}
     assert vm.planned(plan) == 4

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs the tests of a plan inside a guest of `terrace test vm`; a line of JSON for each goes to the console.
 
-Lines begin with a mark, so that the host finds them among whatever else a console shows. Kinds: machine (what the guest found),
-start, result, cut (the test that was running when the guest's time was over), rung (what Terrace chooses here, and why), kernel (complaints
-of the kernel's log), end.
+Lines begin with a mark, so that the host finds them among whatever else a console shows, and tell when they were written.
+Kinds: machine (what the guest found), start, result, cut (the test that was running when the guest's time was over), rung (what
+Terrace chooses here, and why), kernel (complaints of the kernel's log), end.
 
 An entry of the plan is a test, or with "parts" several tests that one process runs in turn, as starting programs is what takes
-most of an emulated machine's time. Entries with "alone" run first, one after the other, the rest on as many CPUs as the plan says. A test with
-"unplug" runs while the CPUs but the first go offline and online again.
+most of an emulated machine's time. Entries with "alone" run first, one after the other, the rest on as many CPUs as the plan
+says. A test with "unplug" runs while the CPUs but the first go offline and online again.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ console = threading.Lock()
 
 
 def say(kind, **fields):
-    line = MARK + json.dumps({"kind": kind, **fields}) + "\n"
+    line = MARK + json.dumps({"kind": kind, "at": round(time.monotonic(), 1), **fields}) + "\n"
     with console:
         sys.stdout.write(line)
         sys.stdout.flush()

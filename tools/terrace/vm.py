@@ -57,7 +57,7 @@ def make_plan(
     expect = {"cpus": row.machine.cpus, "nodes": row.machine.nodes}
     if row.isa == "x86_64":  # arm64's emulated machine describes no caches
         expect["last_level_caches"] = row.machine.last_level_caches
-    plan.sort(key=lambda test: rank(test["name"]))
+    plan.sort(key=lambda test: rank(next(iter(test.get("parts", {}).values()), test["name"])))
     known = {"library": str(library)} if library else {}
     workers = min(row.machine.cpus, _WORKERS)
     return {"tests": plan, "expect": expect, "seconds": seconds, "workers": workers, **known}
@@ -167,7 +167,10 @@ def run_guests(checkout: Checkout, pattern: str | None, seconds: float) -> int:
     guests = Guests(checkout, seconds)
     verdicts = []
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
-    for row in choose(pattern):
+    rows = choose(pattern)
+    for isa in dict.fromkeys(row.isa for row in rows):
+        guests.tests(isa)  # all guests have the same state of the sources
+    for row in rows:
         print(f"\n== {row.name}", flush=True)
         outcome = guests.run(row)
         vm_results.save(outcome, checkout.build / "vm" / "results")

@@ -43,8 +43,8 @@ def batches(tests: list[GuestTest]) -> list[dict[str, Any]]:
             entries.append(test.as_plan())
             continue
         command, argument, join, line = part
-        kind = (command, sorted(test.environment.items()), test.directory, rank(test.name))
-        key = json.dumps(kind)
+        about = (sorted(test.environment.items()), test.directory)
+        key = json.dumps((command, about, rank(test.name), test.as_plan()["alone"]))
         if key not in found or (not join and len(found[key]["parts"]) == _TOGETHER):
             name = f"{test.name} and others"
             more = {"name": name, "command": command, "timeout": _PATIENCE}

@@ -15,21 +15,41 @@ from terrace.vm_rows import Row
 
 _INTRODUCTION = """# Kernels and machines
 
-`./terrace test vm` boots Debian kernels in an emulated machine and runs the tests of the project in
-it: sequences with delays and their mutants, the oracle stress (also while CPUs are unplugged), unit
-tests, surroundings, the API and misuse on each rung, and traffic between processors, checked from
-the statistics. The command writes this page. No kernel version is called fit without its run: one
-that has no row here with a result was not tried.
+On which Linux kernels and machines has Terrace been tried, and what came out? No kernel version
+is called fit without its run: one that has no row here with a result was not tried.
 
-Emulation shows how programs and kernel get on with each other, not the hardware's memory order or
-speed. A guest's name is the ISA, the suites of its kernel and of its libc, and its machine
-(`--filter` takes it). Each row says which rung Terrace chose there, how many tests passed, failed
-and were skipped, on which rungs the oracle stress ran to its end, how many operations of the stress
-the oracle watched, how many of the blocks that went from one last-level cache to another counted as
-foreign, and when, from which commit the programs were built. *N not run*: the time that
-the guest was given was over; the tests that depend most on kernel and machine come first.
+`./terrace test vm` boots Debian's kernels in emulated machines (qemu), runs tests in each, and
+writes this page. A guest's name is the ISA, the Debian suites of its kernel and of its C library,
+and its machine; `--filter REGEX` runs some of them.
 
-| guest | kernel | glibc | rung | passed | failed | skipped | outcome | stress on | watched | foreign | date | commit |
+What runs in a guest:
+
+- the oracle stress: threads allocate and free, a program beside them knows which memory belongs
+  to whom; also with forks and signals (storm), and while CPUs are unplugged and come back,
+- the restartable sequences with delays built in, and five broken versions of them, which the same
+  test must find,
+- the unit tests, and the map of the machine that Terrace makes beside the one that hwloc makes,
+- blocks that travel from one CPU to another, counted by Terrace's statistics,
+- programs in unusual surroundings (sandboxes, no `/proc`, a C library that leaves rseq alone),
+- on the guests with 4 CPUs (but those that change only kernel or C library of another one) also
+  the API, misuse, and more surroundings, on each rung of the [fallback ladder](options.md).
+
+Left out is what takes minutes in an emulated machine: programs that fork all the time, searches
+for a memory limit.
+
+**What emulation shows** is how programs, C library and kernel get on with each other. It does not
+show the memory order of the hardware, nor speed.
+
+The columns: *rung* is the way to CPU-local memory that Terrace chose there by itself. *Outcome*
+is "passed" only if each test that was planned has a result and none failed; "N not run" means
+that the guest's time was over. *Stress on* are the rungs on which the oracle stress ran to its
+end, *watched* how many of its operations the oracle saw. *Foreign* is how many of the blocks that
+went from one last-level cache to another Terrace counted as foreign; within one cache none may
+be. *Commit* is what was built. A skipped test is one whose rung, system call or assertion does
+not exist there.
+
+"""
+_TABLE = """| guest | kernel | glibc | rung | passed | failed | skipped | outcome | stress on | watched | foreign | date | commit |
 |---|---|---|---|--:|--:|--:|---|---|--:|---|---|---|
 """
 _COLUMNS = 13
@@ -105,4 +125,4 @@ def page(rows: Iterable[Row], outcomes: dict[str, Outcome], earlier: dict[str, l
             table.append(line)
             failures += failed
     end = ["", "## What failed", "", *failures] if failures else []
-    return _INTRODUCTION + "\n".join([*table, *end]) + "\n"
+    return _INTRODUCTION + _TABLE + "\n".join([*table, *end]) + "\n"

@@ -42,7 +42,8 @@ def command(row: Row, kernel: Path, root: Path) -> list[str]:
     return [
         *("nice", "-n", "5"),
         *(f"qemu-system-{row.isa}", *(_X86 if x86 else _ARM)),
-        *("-accel", "tcg,thread=multi,tb-size=1024", "-m", str(_MEMORY_MIB), "-smp", row.machine.smp),
+        *("-accel", "tcg,thread=multi,tb-size=1024"),
+        *("-m", str(_MEMORY_MIB), "-smp", row.machine.smp),
         *_nodes(row.machine),
         *("-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"),
         *("-kernel", str(kernel), "-initrd", str(root)),

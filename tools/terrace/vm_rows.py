@@ -77,7 +77,7 @@ ROWS = (
     Row(NEWEST, "trixie", "aarch64", FOUR),
     Row("trixie", "trixie", "aarch64", FOUR),
     Row("bookworm", "bookworm", "aarch64", FOUR),
-    Row(NEWEST, "bookworm", "aarch64", FOUR),
+    Row(NEWEST, "bookworm", "aarch64", FOUR, brief=True),
     Row(NEWEST, "trixie", "x86_64", TWO_SOCKETS, brief=True),
     Row("bookworm", "bookworm", "x86_64", TWO_SOCKETS, brief=True),
     Row("sid", "sid", "x86_64", FOUR, brief=True),

@@ -20,13 +20,18 @@ FOLDERS = {
 #   and of the API not what compares the contents of many blocks byte by byte
 # - stress: glibc, the library with few homes, and that the oracle finds broken allocators, which have
 #   nothing to do with the kernel
-# - env: emulators inside the emulator, searches for a limit, and programs that fork all the time:
-#   each takes minutes. The storms of the stress fork, too.
+# - env: emulators inside the emulator, searches for a limit, how much memory is held, and programs that
+#   fork all the time: each takes minutes. The storms of the stress fork, too.
 # - topology: descriptions of other machines; the guest's own map is compared with hwloc's
 _FORKS = (
-    r"fork_storm|fork_handlers_that_allocate|fork_beside_stdio|fork_in_a_handler_beside_threads"
-    r"|vfork_children_\w+|thread_exit|thread_storm|handlers_that_allocate|spawn_system_popen"
+    r"fork_\w+|vfork_\w+|thread_exit|thread_storm|handlers_that_allocate|spawn_system_popen"
+    r"|checks|one_cpu|rseq_not_registered_by_libc"
 )
+_MEMORY = (
+    r"address_space_limit|data_limit|small_address_space_runs|growing_vectors_\w+|as_many_mappings_\w+"
+    r"|aligned_blocks_waste_little|giving_back_\w+|resident_\w+|\w+_thousand_threads"
+)
+_WORDS = r"(un)?known_values"
 # In this order, what depends most on kernel and machine first: a guest may run out of time.
 _FIRST = (
     r"vm\.",
@@ -34,24 +39,25 @@ _FIRST = (
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.(rungs_are_forced|one_cpu|rseq_\w+|sandbox_\w+)$",
+    r"env\.(rungs_are_forced|rseq_is_the_programs|sandbox_\w+)$",
     r"unit\.",
 )
 ORDER = (
     *_FIRST,
     r"(api|misuse)\.\w+\.punctuated$",
     r"(unplug\.)?stress\.(getcpu|thread)\.(calm|storm)$",
-    rf"env\.(?!under_|(address_space_limit|data_limit|small_address_space_runs|{_FORKS})$)",
+    rf"env\.(?!under_|({_FORKS}|{_MEMORY}|{_WORDS})$)",
 )
 CHOSEN = re.compile("|".join(ORDER))
 BRIEF = re.compile("|".join(_FIRST))
 
 # A guest is that much slower than the machine that the limits were made for.
 SLOWER = 4
-STRESS_SECONDS = 8
+STRESS_SECONDS = 6
 
-# What needs the guest's CPUs for itself: delays, signals and forks that shall meet threads at work.
-ALONE = re.compile(r"vm\.|inject\.|unit\.Transaction|(unplug\.)?stress\.")
+# What needs the guest's CPUs for itself, as delays, signals and forks shall meet threads at work; and
+# what changes a setting of the whole machine.
+ALONE = re.compile(r"vm\.|inject\.|unit\.Transaction|(unplug\.)?stress\.|env\.no_overcommit$")
 
 # Of the API's tests, those that write and compare the most, or that fork the most: a minute each.
 _LONG = (
