@@ -26,22 +26,22 @@ def test_unit_tests_of_one_program_share_a_process():
 
 def test_cases_of_a_driver_share_a_process():
     driver = ["/usr/bin/python3", "-B", "/w/tests/env/driver.py", "--preload", "x"]
-    listing = {"tests": [listed(f"env.{n}", [*driver, n]) for n in ("signals", "spawn")]}
+    listing = {"tests": [listed(f"env.{n}", [*driver, n]) for n in ("files", "layouts_of")]}
     listing["tests"].append(listed("misuse.mm_cid.punctuated", ["/usr/bin/python3", "m.py"]))
     env, misuse = vm_batches.batches(vm_tests.read_tests(listing, BUILD, ALL))
     assert env["command"] == driver
-    assert env["parts"] == {"signals": "env.signals", "spawn": "env.spawn"}
+    assert env["parts"] == {"files": "env.files", "layouts_of": "env.layouts_of"}
     assert "parts" not in misuse
 
 
 def test_a_batch_has_the_place_of_its_tests():
     driver = ["/usr/bin/python3", "-B", "/w/tests/env/driver.py"]
-    names = ("env.signals", "env.spawn", "env.rungs_are_forced", "unit.A.a")
+    names = ("env.files", "env.rungs_are_forced", "unit.A.a")
     listing = {"tests": [listed(name, [*driver, name]) for name in names]}
     tests = vm_tests.read_tests(listing, BUILD, ALL)
     plan = vm.make_plan(ROW, tests, 60)
     first = [next(iter(t.get("parts", {}).values()), t["name"]) for t in plan["tests"]]
-    assert first == ["env.rungs_are_forced", "unit.A.a", "env.signals"]
+    assert first == ["env.rungs_are_forced", "unit.A.a", "env.files"]
 
 
 def test_tests_of_a_batch_are_counted():

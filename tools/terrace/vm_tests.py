@@ -20,8 +20,8 @@ FOLDERS = {
 #   and of the API not what compares the contents of many blocks byte by byte
 # - stress: glibc, the library with few homes, and that the oracle finds broken allocators, which have
 #   nothing to do with the kernel
-# - env: emulators inside the emulator, searches for a limit, how much memory is held, and programs that
-#   fork all the time: each takes minutes. The storms of the stress fork, too.
+# - env: emulators inside the emulator, searches for a limit or a place, how much memory is held, and
+#   programs that fork all the time: each takes a minute or more. The storms of the stress fork, too.
 # - topology: descriptions of other machines; the guest's own map is compared with hwloc's
 _FORKS = (
     r"fork_\w+|vfork_\w+|thread_exit|thread_storm|handlers_that_allocate|spawn_system_popen"
@@ -30,6 +30,7 @@ _FORKS = (
 _MEMORY = (
     r"address_space_limit|data_limit|small_address_space_runs|growing_vectors_\w+|as_many_mappings_\w+"
     r"|aligned_blocks_waste_little|giving_back_\w+|resident_\w+|\w+_thousand_threads"
+    r"|no_place_of_our_choice|reservations_behind_the_heap|second_copy"
 )
 _WORDS = r"(un)?known_values"
 # In this order, what depends most on kernel and machine first: a guest may run out of time.
@@ -39,7 +40,8 @@ _FIRST = (
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.(rungs_are_forced|rseq_is_the_programs|sandbox_\w+)$",
+    r"env\.(rungs_are_forced|rseq_is_the_programs|sandbox_without_rseq|workout|signals|layouts"
+    r"|before_main|after_main|dlopen_and_dlclose|blocks_of_other_homes|threads_not_\w+)$",
     r"unit\.",
 )
 ORDER = (
