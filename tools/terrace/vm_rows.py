@@ -73,7 +73,7 @@ ROWS = (
     Row(NEWEST, "trixie", "x86_64", FOUR),
     Row("trixie", "trixie", "x86_64", FOUR),
     Row("bookworm", "bookworm", "x86_64", FOUR),
-    Row(NEWEST, "trixie", "aarch64", FOUR),
+    Row(NEWEST, "trixie", "aarch64", FOUR, brief=True),
     Row(NEWEST, "bookworm", "x86_64", FOUR, brief=True),
     Row("trixie", "trixie", "aarch64", FOUR, brief=True),
     Row("bookworm", "bookworm", "aarch64", FOUR, brief=True),
