@@ -20,7 +20,6 @@ struct RseqArea {
   RseqOwner owner = RseqOwner::none;
   std::ptrdiff_t offset = 0;       // from the thread pointer, the same for every thread
   unsigned long feature_size = 0;  // bytes that the kernel fills: AT_RSEQ_FEATURE_SIZE, or 20 before it existed
-  unsigned long registered = 0;    // bytes that were registered, 32 or more; what libc says of itself: at least
 };
 
 inline constexpr std::ptrdiff_t rseq_cpu_id = 4;

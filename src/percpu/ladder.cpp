@@ -21,20 +21,12 @@ constexpr const char* names[] = {"mm_cid", "cpu_id", "getcpu", "thread"};
 [[maybe_unused]] constexpr unsigned first_broken_arm64 = 6019000;
 [[maybe_unused]] constexpr unsigned last_broken_arm64 = 7000013;
 
-// From the first on, kernels do not look at rseq_cs when a thread was switched out inside a system call; from the second on
-// they do so again where no more than the original 32 bytes are registered.
+// From this one on, kernels do not look at rseq_cs when a thread was switched out inside a system call, however many bytes are
+// registered.
 constexpr unsigned first_that_keeps_sections = 6019000;
-constexpr unsigned first_that_tells_registrations_apart =
-#if defined(__aarch64__)
-    last_broken_arm64 + 1;
-#else
-    7000010;
-#endif
 
 bool ends_sections_in_calls(const Facts& f) noexcept {
-  if (f.kernel == 0) return false;  // not known
-  return f.kernel < first_that_keeps_sections ||
-         (f.kernel >= first_that_tells_registrations_apart && f.area.registered <= os::rseq_original_length);
+  return f.kernel != 0 && f.kernel < first_that_keeps_sections;  // 0: not known
 }
 
 // Sequences write and read links as they are.

@@ -31,8 +31,8 @@ What runs in a guest:
 - the unit tests, and the map of the machine that Terrace makes beside the one that hwloc makes,
 - blocks that travel from one CPU to another, counted by Terrace's statistics,
 - programs in unusual surroundings (sandboxes, no `/proc`, a C library that leaves rseq alone),
-- on the guests with 4 CPUs (but those that change only kernel or C library of another one) also
-  the API, misuse, and more surroundings, on each rung of the [fallback ladder](options.md).
+- on the first three guests of the table also the API, misuse, and more surroundings, on each rung
+  of the [fallback ladder](options.md), and unit tests that only calculate.
 
 Left out is what takes minutes in an emulated machine: programs that fork all the time, searches
 for a memory limit.

@@ -53,7 +53,7 @@ class Row:
     """One guest: suites of its kernel and its libc, ISA, machine.
 
     `brief`: only the tests that depend most on the number of CPUs, and on how kernel and libc get on
-    with each other; guests of each kernel, and of each ISA, have all.
+    with each other. One guest of each kernel has all.
     """
 
     kernel: str

@@ -59,12 +59,10 @@ RseqArea find_rseq_area(bool insist) noexcept {
   RseqArea area;
   area.feature_size = auxiliary_value(auxv_rseq_feature_size);
   if (area.feature_size == 0) area.feature_size = original_feature_size;
-  area.registered = rseq_original_length;
   const bool libc_knows = &__rseq_size != nullptr;
   if (libc_knows && __rseq_size != 0) {
     area.owner = RseqOwner::libc;
     area.offset = __rseq_offset;
-    if (__rseq_size > rseq_original_length) area.registered = __rseq_size;
   } else if (libc_knows && !insist) {
     area.owner = RseqOwner::left_alone;
   } else if (register_rseq_for_this_thread()) {
