@@ -27,15 +27,26 @@ def cpus_of(text):
     return [cpu for first, *last in ends for cpu in range(int(first), int((last or [first])[0]) + 1)]
 
 
+def cache_of(cpu):
+    """The CPUs of its last-level cache; of its package where each core has a level 2 of its own and no more is described."""
+    here = f"/sys/devices/system/cpu/cpu{cpu}"
+    levels = {int(read(f"{i}/level")): i for i in glob.glob(f"{here}/cache/index*")}
+    if not levels:
+        return None
+    shared = cpus_of(read(f"{levels[max(levels)]}/shared_cpu_list"))
+    if max(levels) <= 2 and len(shared) <= len(cpus_of(read(f"{here}/topology/core_cpus_list"))):
+        return cpus_of(read(f"{here}/topology/package_cpus_list"))
+    return shared
+
+
 def last_level_caches():
     """The allowed CPUs of each, in order; one group of all where the kernel shows no caches."""
     allowed = os.sched_getaffinity(0)
     groups = set()
     for cpu in sorted(allowed):
-        levels = {int(read(f"{i}/level")): i for i in glob.glob(f"/sys/devices/system/cpu/cpu{cpu}/cache/index*")}
-        if not levels:
+        shared = cache_of(cpu)
+        if shared is None:
             return [sorted(allowed)]
-        shared = cpus_of(read(f"{levels[max(levels)]}/shared_cpu_list"))
         groups.add(tuple(c for c in shared if c in allowed))
     return sorted(groups)
 

@@ -40,8 +40,8 @@ _FIRST = (
     r"unit\.(Transaction|Ladder)|topology\.Hwloc",
     r"stress\.(mm_cid|cpu_id)\.(calm|storm)$",
     r"unplug\.stress\.(mm_cid|cpu_id)\.",
-    r"env\.(rungs_are_forced|rseq_is_the_programs|sandbox_without_rseq|workout|signals|layouts"
-    r"|before_main|after_main|dlopen_and_dlclose|blocks_of_other_homes|threads_not_\w+)$",
+    r"env\.(rungs_are_forced|rseq_is_the_programs|workout|layouts|before_main|after_main"
+    r"|blocks_of_other_homes|threads_not_\w+)$",
     r"unit\.",
 )
 ORDER = (
