@@ -171,7 +171,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
     n = gather(c, r, want, indices);
     fill_holes(h, r, indices, n);
     const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
-    if (fewer < n) retention(shape(h)).needed(std::uint64_t{n - fewer} * shape(h).stride);
+    if (fewer < n) regret(h, std::uint64_t{n - fewer} * shape(h).stride);
     count_waste(h, first);
     start = first_block(first);
     c.counters.cut.add(n);

@@ -138,6 +138,9 @@ class Slabs {
 
   List& list(Class& c, In in) noexcept { return in == In::resident ? c.resident : c.bare; }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
+  void regret(HomeClass h, std::uint64_t bytes) noexcept {
+    retention(shape(h)).needed(bytes, shape(h).stride > bulky ? 1 : span::small_regret);
+  }
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
     return spans_->window().address(first) + spans_->window().record(first).start;
@@ -149,7 +152,7 @@ class Slabs {
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
   // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
   static constexpr std::uint32_t bulky = 4 * kib;
-  span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib, .ceiling_share = 3}};
+  span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
   Class classes_[home_class_count];

@@ -12,14 +12,18 @@
 
 namespace terrace::span {
 
+/// Slabs of small blocks are needed again so often before they are kept: a thousand threads that take, free and sleep do it once.
+inline constexpr std::uint64_t small_regret = 8;
+/// What such pieces alone may raise an allowance to: the bound on all free memory (heap/surplus.cpp) has room for it.
+inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
+
 class Retention {
  public:
   struct Rule {
-    std::uint64_t floor;              // bytes, always
-    std::uint64_t small;              // up to so many bytes in use, now or lately; beyond,
-    std::uint64_t share;              // 1/share of what is more
-    std::uint64_t ceiling;            // bytes, of the allowance
-    std::uint64_t ceiling_share = 1;  // nor is it more than 1/ceiling_share of what is more than small, if that is not 1
+    std::uint64_t floor;    // bytes, always
+    std::uint64_t small;    // up to so many bytes in use, now or lately; beyond,
+    std::uint64_t share;    // 1/share of what is more
+    std::uint64_t ceiling;  // bytes, of the allowance
   };
   constexpr explicit Retention(Rule rule) noexcept : rule_(rule) {}
 
@@ -27,17 +31,18 @@ class Retention {
   std::uint64_t bound(std::uint64_t in_use) noexcept {
     if (in_use > lately_.read()) lately_.set(in_use);
     const std::uint64_t beyond = lately_.read() - min_of(lately_.read(), rule_.small);
-    const std::uint64_t most = rule_.ceiling_share == 1 ? rule_.ceiling : beyond / rule_.ceiling_share;
-    return max_of(rule_.floor + beyond / rule_.share, min_of(allowance_.read(), most));
+    return max_of(rule_.floor + beyond / rule_.share, allowance_.read());
   }
   void given_back(std::uint64_t bytes) noexcept { regrettable_.add(bytes); }
-  /// Memory without pages was needed. What grows beyond what was given back is no regret.
-  void needed(std::uint64_t bytes) noexcept {
+  /// Memory without pages was needed. What grows beyond what was given back is no regret. The allowance rises by 1/share of it: a
+  /// larger share is for pieces that share pages, of which the same must be regretted so often before it is kept.
+  void needed(std::uint64_t bytes, std::uint64_t share = 1) noexcept {
     const std::uint64_t regretted = min_of(bytes, regrettable_.read());
     if (regretted == 0) return;
     // Two threads may both subtract: then a little more is regretted, or the rest is until it fades.
     regrettable_.set(regrettable_.read() - regretted);
-    allowance_.set(min_of(allowance_.read() + regretted, rule_.ceiling));
+    const std::uint64_t most = max_of(share == 1 ? rule_.ceiling : min_of(rule_.ceiling, ceiling_of_shares), allowance_.read());
+    allowance_.set(min_of(allowance_.read() + regretted / share, most));
   }
   /// At each tick: what was given back before the last one is no regret any more.
   void fade() noexcept {

@@ -113,7 +113,7 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
 GranuleIndex Spans::find(std::uint32_t granules, bool worth_keeping) noexcept {
   const GranuleIndex dirty = free_[kind_dirty].find(window_, granules);
   if (dirty != no_granule) return dirty;
-  if (worth_keeping) retention_.needed(bytes_of(granules));
+  retention_.needed(bytes_of(granules), worth_keeping ? 1 : small_regret);
   return free_[kind_clean].find(window_, granules);
 }
 

@@ -55,13 +55,13 @@ TEST(Retention, what_was_given_back_long_ago_is_no_regret) {
   EXPECT_EQ(r.bound(0), 500U);
 }
 
-TEST(Retention, may_be_limited_by_what_is_in_use) {
-  Retention r({.floor = 100, .small = 1000, .share = 10, .ceiling = 5000, .ceiling_share = 4});
-  r.given_back(1000);
-  r.needed(1000);
-  EXPECT_EQ(r.bound(0), 100U);
-  EXPECT_EQ(r.bound(2000), 250U);
-  EXPECT_EQ(r.bound(8000), 1000U);
+TEST(Retention, may_have_to_be_regretted_several_times) {
+  Retention r(rule);
+  for (unsigned i = 1; i <= 8; ++i) {
+    r.given_back(1000);
+    r.needed(1000, 8);
+    EXPECT_EQ(r.bound(0), i * 125U);
+  }
 }
 
 TEST(Retention, has_a_ceiling_and_fades) {
