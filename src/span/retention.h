@@ -12,7 +12,8 @@
 
 namespace terrace::span {
 
-/// Slabs of small blocks are needed again so often before they are kept: a thousand threads that take, free and sleep do it once.
+/// Slabs of small blocks are needed again so often before they are kept: a thousand threads that take, free and sleep do it
+/// once.
 inline constexpr std::uint64_t small_regret = 8;
 /// What such pieces alone may raise an allowance to: the bound on all free memory (heap/surplus.cpp) has room for it.
 inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
@@ -34,8 +35,8 @@ class Retention {
     return max_of(rule_.floor + beyond / rule_.share, allowance_.read());
   }
   void given_back(std::uint64_t bytes) noexcept { regrettable_.add(bytes); }
-  /// Memory without pages was needed. What grows beyond what was given back is no regret. The allowance rises by 1/share of it: a
-  /// larger share is for pieces that share pages, of which the same must be regretted so often before it is kept.
+  /// Memory without pages was needed. What grows beyond what was given back is no regret. The allowance rises by 1/share of it:
+  /// a larger share is for pieces that share pages, of which the same must be regretted so often before it is kept.
   void needed(std::uint64_t bytes, std::uint64_t share = 1) noexcept {
     const std::uint64_t regretted = min_of(bytes, regrettable_.read());
     if (regretted == 0) return;
