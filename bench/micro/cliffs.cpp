@@ -194,7 +194,7 @@ double batches(int milliseconds, std::size_t size, std::size_t count, unsigned t
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   over = true;
   for (std::thread& t : all) t.join();
-  return nanoseconds_since(start) * std::thread::hardware_concurrency() / static_cast<double>(done);
+  return nanoseconds_since(start) * std::min(threads, std::thread::hardware_concurrency()) / static_cast<double>(done);
 }
 
 double growth(int milliseconds, std::size_t to, std::size_t step) {
@@ -290,6 +290,8 @@ constexpr Case cases[] = {
     {"malloc(3.5 MB) beside 1,000 free of 2.2 MB", [](int) { return beside_free(1000); }},
     {"malloc(3.5 MB) beside 5,000 free of 2.2 MB", [](int) { return beside_free(5000); }},
     {"longest 64 pairs while another frees 1 GiB", [](int) { return free_of_a_gibibyte(); }},
+    {"batches of 10,000 of 256 bytes", [](int ms) { return batches(ms, 256, 10000, 1); }},
+    {"batches of 1,000 of 4 KiB", [](int ms) { return batches(ms, 4 * kib, 1000, 1); }},
     {"batches of 1,000 of 64 bytes, 64 threads", [](int ms) { return batches(ms, 64, 1000, 64); }},
     {"realloc by 16 bytes up to 4 KiB", [](int ms) { return growth(ms, 4 * kib, 16); }},
     {"malloc(16 MiB) refused at a limit", [](int ms) { return refused(ms, 16 * mib); }},
