@@ -80,14 +80,14 @@ ROWS = (
     Row(NEWEST, "bookworm", "x86_64", FOUR, brief=True),
     Row(NEWEST, "bookworm", "aarch64", FOUR, brief=True),
     Row(NEWEST, "trixie", "x86_64", SIXTEEN, brief=True),
-    Row(NEWEST, "trixie", "x86_64", ONE, brief=True),
     Row("sid", "sid", "x86_64", FOUR, brief=True),
-    Row("sid", "bookworm", "x86_64", FOUR, brief=True),
     Row("bookworm", "bookworm", "x86_64", TWO_SOCKETS, brief=True),
+    Row(NEWEST, "trixie", "x86_64", ONE, brief=True),
+    Row("sid", "bookworm", "x86_64", FOUR, brief=True),
+    Row(NEWEST, "trixie", "aarch64", SIXTEEN, brief=True),
     Row("bookworm", "trixie", "x86_64", FOUR, brief=True),
     Row(NEWEST, "trixie", "aarch64", ONE, brief=True),
     Row("trixie", "trixie", "x86_64", SIXTEEN, brief=True),
-    Row(NEWEST, "trixie", "aarch64", SIXTEEN, brief=True),
 )
 
 
