@@ -10,8 +10,8 @@
 #include <atomic>
 #include <csignal>
 #include <gtest/gtest.h>
-#include <string>
 #include <sched.h>
+#include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
