@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # A driver of a benchmark, NAME.py, as a test that it works: as short as possible, no time is looked at.
-find_program(bench_python python3 HINTS ${CMAKE_SOURCE_DIR}/build/.venv/bin NO_CACHE REQUIRED)  # of the checkout, if it is made
+find_program(bench_python python3 HINTS ${PROJECT_SOURCE_DIR}/build/.venv/bin NO_CACHE REQUIRED)  # of the checkout, if it is made
 
 function(terrace_bench_driver name)
-  add_test(NAME bench.${name} COMMAND ${bench_python} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py --smoke --build ${CMAKE_BINARY_DIR}
+  add_test(NAME bench.${name} COMMAND ${bench_python} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py --smoke --build ${PROJECT_BINARY_DIR}
            --out ${CMAKE_CURRENT_BINARY_DIR}/results)
   set_tests_properties(bench.${name} PROPERTIES LABELS bench TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()

@@ -8,5 +8,6 @@ foreach(layer base arch os topology percpu lab)
 endforeach()
 add_library(terrace_lab_archive STATIC ${objects})
 set_target_properties(terrace_lab_archive PROPERTIES OUTPUT_NAME terrace_lab EXPORT_NAME lab)
+add_library(terrace::lab ALIAS terrace_lab_archive)
 target_include_directories(terrace_lab_archive INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -3,9 +3,9 @@
 
 add_library(terrace_flags INTERFACE)
 target_compile_features(terrace_flags INTERFACE cxx_std_20)
-target_include_directories(terrace_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_include_directories(terrace_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_compile_options(terrace_flags INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow -Wundef -Werror
+  -Wall -Wextra -Wconversion -Wshadow -Wundef $<$<BOOL:${TERRACE_WERROR}>:-Werror>
   -fvisibility=hidden -fno-plt -ftls-model=initial-exec
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>
   $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-fconstexpr-steps=100000000>
@@ -22,10 +22,10 @@ endif()
 set(TERRACE_LAYER_OBJECTS "")
 function(terrace_layer name)
   file(GLOB sources CONFIGURE_DEPENDS
-       ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp
-       ${CMAKE_SOURCE_DIR}/src/${name}/linux/*.cpp
-       ${CMAKE_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.cpp
-       ${CMAKE_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.S)
+       ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/${name}/linux/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.S)
   if(NOT sources)
     return()
   endif()

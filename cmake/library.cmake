@@ -2,7 +2,7 @@
 # The shared object to preload or link, the static archive, and the archive without the libc names that tests use.
 
 # See the file: a new handler may throw through it.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 set(everything "")
 foreach(layer ${TERRACE_LAYER_OBJECTS})
@@ -10,31 +10,35 @@ foreach(layer ${TERRACE_LAYER_OBJECTS})
 endforeach()
 
 add_library(terrace_static STATIC ${everything})
-set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace)
+set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace EXPORT_NAME static)
+add_library(terrace::static ALIAS terrace_static)
+# Its users link by C: thread-local data and dlopen come from libc.
+target_link_libraries(terrace_static INTERFACE ${CMAKE_DL_LIBS})
 target_include_directories(terrace_static INTERFACE
-  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 # initfirst: its fork handlers have to be registered before those of any other object (src/heap/fork.cpp).
 set(TERRACE_SHARED_LINK_OPTIONS
-    -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
+    -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
     -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
 if(NOT TERRACE_SANITIZE)
   # Linked by the C driver: the object must not depend on libstdc++.
   add_library(terrace_shared SHARED ${everything})
   set_target_properties(terrace_shared PROPERTIES
-    OUTPUT_NAME terrace LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/shim/terrace.map)
+    OUTPUT_NAME terrace EXPORT_NAME terrace LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/shim/terrace.map)
+  add_library(terrace::terrace ALIAS terrace_shared)
   target_link_options(terrace_shared PRIVATE ${TERRACE_SHARED_LINK_OPTIONS})
   target_include_directories(terrace_shared INTERFACE
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endif()
 
 # The shared object once more, of the same sources with flags of its own: for a test or a benchmark that wants it otherwise.
 # terrace_variant(TARGET [SAME LAYER ...]): layers that its flags do not change are not compiled again.
 function(terrace_variant target)
   cmake_parse_arguments(PARSE_ARGV 1 variant "" "" SAME)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.cpp
-       ${CMAKE_SOURCE_DIR}/src/*/${CMAKE_SYSTEM_PROCESSOR}/*.S)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/*/${CMAKE_SYSTEM_PROCESSOR}/*.S)
   list(FILTER sources EXCLUDE REGEX "/src/lab/")
   foreach(layer ${variant_SAME})
     list(FILTER sources EXCLUDE REGEX "/src/${layer}/")
@@ -42,7 +46,7 @@ function(terrace_variant target)
       list(APPEND sources $<TARGET_OBJECTS:terrace_${layer}>)
     endif()
   endforeach()
-  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
   add_library(${target} SHARED ${sources})
   target_link_libraries(${target} PRIVATE terrace_flags)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
@@ -54,5 +58,7 @@ if(TERRACE_HARDENED AND NOT TERRACE_SANITIZE)
   target_compile_definitions(terrace_hardened PRIVATE TERRACE_HARDENED=1)
   set_target_properties(terrace_hardened PROPERTIES OUTPUT_NAME terrace-hardened VERSION ${PROJECT_VERSION}
                         SOVERSION ${PROJECT_VERSION_MAJOR})
-  install(TARGETS terrace_hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  if(TERRACE_INSTALL)
+    install(TARGETS terrace_hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
 endif()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """cmake --install into an empty prefix; a C and a C++ program are built and run against each way of finding the libraries.
 
-install.py --build DIR [--cmake CMAKE] [--update]      --update rewrites the list of exported symbols, symbols.txt
+install.py --build DIR [--cmake CMAKE] [--part] [--update]      --update rewrites the list of exported symbols, symbols.txt
 """
 
 from __future__ import annotations
@@ -166,6 +166,23 @@ add_executable(c_lab lab.c)
 target_link_libraries(c_lab PRIVATE terrace::lab)
 """
 
+# As a part of a project that looks at none of its warnings and has no tests of it.
+CMAKE_PART = """
+cmake_minimum_required(VERSION 3.25)
+project(whole LANGUAGES C CXX)
+add_subdirectory(%s terrace)
+foreach(target terrace static)
+  add_executable(c_${target} program.c)
+  target_link_libraries(c_${target} PRIVATE terrace::${target})
+endforeach()
+add_executable(c_lab lab.c)
+target_link_libraries(c_lab PRIVATE terrace::lab)
+install(TARGETS c_lab)
+if(TARGET terrace_record OR BUILD_TESTING OR TERRACE_TESTS OR TERRACE_BENCH)
+  message(FATAL_ERROR "more than the libraries")
+endif()
+"""
+
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 # What a library beside malloc must not define: its names, and the operators of C++.
 OF_MALLOC = re.compile(r"malloc.*|.*_memalign|memalign|calloc|realloc.*|free|cfree|aligned_alloc|p?valloc|_Zn[wa].*|_Zd[la].*")
@@ -267,11 +284,28 @@ def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
     print("CMake: shared and static and the LAB engine, C and C++")
 
 
+def check_part(cmake: str, work: pathlib.Path) -> None:
+    whole = work / "whole"
+    whole.mkdir()
+    for name in ("program.c", "lab.c"):
+        shutil.copy(work / name, whole)
+    (whole / "CMakeLists.txt").write_text(CMAKE_PART % HERE.parent.parent)
+    run(cmake, "-S", whole, "-B", whole / "build", "-DCMAKE_BUILD_TYPE=Debug")
+    run(cmake, "--build", whole / "build", "-j", str(os.cpu_count()))
+    for name in ("c_terrace", "c_static", "c_lab"):
+        run(whole / "build" / name)
+    run(cmake, "--install", whole / "build", "--prefix", work / "of_whole")
+    files = [path.name for path in (work / "of_whole").rglob("*") if path.is_file()]
+    assert files == ["c_lab"], f"installs {files}"
+    print("CMake: as a part of another project")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--part", action="store_true", help="also builds this project as a part of another")
     arguments = parser.parse_args()
     if missing := [tool for tool in ("pkg-config", "readelf", "nm", "cc", "c++") if shutil.which(tool) is None]:
         print(f"skipped: no {', '.join(missing)}")
@@ -290,6 +324,8 @@ def main() -> int:
         check_pkg_config(prefix, library.parent, work)
         check_lab(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)
+        if arguments.part:
+            check_part(arguments.cmake, work)
     return 0
 
 
