@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# cmake --install: the shared object, the archive, the archive of the LAB engine, headers, pkg-config and CMake config files,
+# cmake --install: the shared object, the archive, the archives of critical sections and of the LAB engine, headers, pkg-config and CMake config files,
 # licences.
 if(TERRACE_SANITIZE OR NOT TERRACE_INSTALL)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-install(TARGETS terrace_shared terrace_static terrace_lab_archive EXPORT terrace
+install(TARGETS terrace_shared terrace_static terrace_cs_archive terrace_lab_archive EXPORT terrace
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/terrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE-MIT ${PROJECT_SOURCE_DIR}/LICENSE-APACHE ${PROJECT_SOURCE_DIR}/README.md
@@ -19,7 +19,14 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/terrace-config-version.cm
 install(FILES ${PROJECT_BINARY_DIR}/terrace-config.cmake ${PROJECT_BINARY_DIR}/terrace-config-version.cmake
         DESTINATION ${config_dir})
 
-foreach(package terrace terrace-lab)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+function(terrace_package package template)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${template}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endforeach()
+endfunction()
+terrace_package(terrace terrace)
+set(part cs)
+set(part_description "Critical sections on per-processor data, without locks and atomic instructions")
+terrace_package(terrace-cs terrace-part)
+set(part lab)
+set(part_description "Local allocation buffers of threads, cores, processors and nodes for garbage-collected heaps")
+terrace_package(terrace-lab terrace-part)

@@ -140,6 +140,52 @@ int main(void) {
 }
 """
 
+# Beside the malloc of libc. C11 and C++.
+CS_PROGRAM = r"""
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <terrace/cs.h>
+
+struct counter {
+  int64_t value;
+  char line[56];
+};
+static struct counter* counters;
+enum { rounds = 100000, threads = 4 };
+
+static void* count(void* unused) {
+  int i, slot;
+  (void)unused;
+  for (i = 0; i < rounds; ++i) {
+    do {
+      slot = terrace_cs_begin();
+    } while (slot < 0 || terrace_cs_store64(&counters[slot].value, counters[slot].value + 1) != TERRACE_CS_OK);
+    terrace_cs_end();
+  }
+  return NULL;
+}
+
+int main(void) {
+  pthread_t t[threads];
+  void* p = malloc(100);
+  int64_t sum = 0;
+  unsigned i;
+  if (malloc_usable_size(p) == 112) return 1; /* Terrace's class */
+  free(p);
+  counters = (struct counter*)calloc(terrace_cs_slots(), sizeof *counters);
+  for (i = 0; i < threads; ++i) pthread_create(&t[i], NULL, count, NULL);
+  for (i = 0; i < threads; ++i) pthread_join(t[i], NULL);
+  for (i = 0; i < terrace_cs_slots(); ++i) sum += counters[i].value;
+  if (sum != (int64_t)rounds * threads) return 2;
+  free(counters);
+  puts("nothing is lost");
+  return 0;
+}
+"""
+
 CMAKE_PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES C CXX)
@@ -150,20 +196,24 @@ foreach(target terrace static)
   target_link_libraries(c_${target} PRIVATE terrace::${target})
   target_link_libraries(cxx_${target} PRIVATE terrace::${target})
 endforeach()
-add_executable(c_lab lab.c)
-add_executable(cxx_lab lab.cpp)
-target_link_libraries(c_lab PRIVATE terrace::lab)
-target_link_libraries(cxx_lab PRIVATE terrace::lab)
+foreach(part lab cs)
+  add_executable(c_${part} ${part}.c)
+  add_executable(cxx_${part} ${part}.cpp)
+  target_link_libraries(c_${part} PRIVATE terrace::${part})
+  target_link_libraries(cxx_${part} PRIVATE terrace::${part})
+endforeach()
 """
 
 
 # Without C++.
-CMAKE_LAB_PROJECT = """
+CMAKE_C_PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(runtime LANGUAGES C)
 find_package(terrace 0.1 REQUIRED)
-add_executable(c_lab lab.c)
-target_link_libraries(c_lab PRIVATE terrace::lab)
+foreach(part lab cs)
+  add_executable(c_${part} ${part}.c)
+  target_link_libraries(c_${part} PRIVATE terrace::${part})
+endforeach()
 """
 
 # As a part of a project that looks at none of its warnings and has no tests of it.
@@ -175,14 +225,17 @@ foreach(target terrace static)
   add_executable(c_${target} program.c)
   target_link_libraries(c_${target} PRIVATE terrace::${target})
 endforeach()
-add_executable(c_lab lab.c)
-target_link_libraries(c_lab PRIVATE terrace::lab)
+foreach(part lab cs)
+  add_executable(c_${part} ${part}.c)
+  target_link_libraries(c_${part} PRIVATE terrace::${part})
+endforeach()
 install(TARGETS c_lab)
 if(TARGET terrace_record OR BUILD_TESTING OR TERRACE_TESTS OR TERRACE_BENCH)
   message(FATAL_ERROR "more than the libraries")
 endif()
 """
 
+PARTS = {"cs": CS_PROGRAM, "lab": LAB_PROGRAM}
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 # What a library beside malloc must not define: its names, and the operators of C++.
 OF_MALLOC = re.compile(r"malloc.*|.*_memalign|memalign|calloc|realloc.*|free|cfree|aligned_alloc|p?valloc|_Zn[wa].*|_Zd[la].*")
@@ -224,7 +277,7 @@ def of_the_cxx_library(name: str) -> bool:
     return name.startswith(("_ZS", "_ZNS", "_ZNKS", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZnwmPv"))
 
 
-def check_lab_archive(archive: pathlib.Path, header: pathlib.Path) -> None:
+def check_part(archive: pathlib.Path, header: pathlib.Path) -> None:
     lines = [line.split() for line in run("nm", "-g", "--defined-only", archive).splitlines()]
     lines = [line for line in lines if len(line) == 3 and not (line[1] in "WVu" and of_the_cxx_library(line[2]))]
     malloc = sorted(line[2] for line in lines if OF_MALLOC.fullmatch(line[2]))
@@ -236,26 +289,32 @@ def check_lab_archive(archive: pathlib.Path, header: pathlib.Path) -> None:
     assert visible == declared_in(header), f"visible or declared, not both: {visible ^ declared_in(header)}"
 
 
-def check_lab(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
-    (work / "lab.c").write_text(LAB_PROGRAM)
-    (work / "lab.cpp").write_text(LAB_PROGRAM)
+def check_part_by_pkg_config(part: str, libdir: pathlib.Path, work: pathlib.Path) -> None:
     environment = {**os.environ, "PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", "terrace-lab", env=environment).split()
-    for compiler, standard, source in (("cc", "c11", "lab.c"), ("c++", "c++17", "lab.cpp"), ("c++", "c++20", "lab.cpp")):
-        run(compiler, f"-std={standard}", "-O1", *STRICT, source, "-o", "lab", *flags, cwd=work)
-        run(work / "lab")
-        needed = needed_by(work / "lab")
+    flags = run("pkg-config", "--cflags", "--libs", f"terrace-{part}", env=environment).split()
+    for compiler, standard, suffix in (("cc", "c11", "c"), ("c++", "c++17", "cpp"), ("c++", "c++20", "cpp")):
+        run(compiler, f"-std={standard}", "-O1", "-pthread", *STRICT, f"{part}.{suffix}", "-o", part, *flags, cwd=work)
+        run(work / part)
+        needed = needed_by(work / part)
         assert "libterrace.so.0" not in needed, needed
         assert compiler != "cc" or not any(name.startswith(("libstdc++", "libgcc_s")) for name in needed), needed
-    print("pkg-config, terrace-lab: C11, C++17, C++20")
+    print(f"pkg-config, terrace-{part}: C11, C++17, C++20")
+
+
+def check_parts(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
     project = work / "runtime"
     project.mkdir()
-    (project / "lab.c").write_text(LAB_PROGRAM)
-    (project / "CMakeLists.txt").write_text(CMAKE_LAB_PROJECT)
+    for part, text in PARTS.items():
+        check_part(libdir / f"libterrace_{part}.a", prefix / f"include/terrace/{part}.h")
+        for path in (work / f"{part}.c", work / f"{part}.cpp", project / f"{part}.c"):
+            path.write_text(text)
+        check_part_by_pkg_config(part, libdir, work)
+    (project / "CMakeLists.txt").write_text(CMAKE_C_PROJECT)
     run(cmake, "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", project / "build")
-    run(project / "build" / "c_lab")
-    print("CMake: the LAB engine in a project without C++")
+    for part in PARTS:
+        run(project / "build" / f"c_{part}")
+    print("CMake: critical sections and the LAB engine in a project without C++")
 
 
 def check_pkg_config(prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
@@ -277,22 +336,23 @@ def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
     (work / "CMakeLists.txt").write_text(CMAKE_PROJECT)
     run(cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", work / "build")
-    for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static", "c_lab", "cxx_lab"):
+    for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static", "c_lab", "cxx_lab", "c_cs", "cxx_cs"):
         run(work / "build" / name)
-    needed = needed_by(work / "build" / "c_lab")
-    assert not any(name.startswith(("libstdc++", "libgcc_s", "libterrace")) for name in needed), needed
-    print("CMake: shared and static and the LAB engine, C and C++")
+    for part in PARTS:
+        needed = needed_by(work / "build" / f"c_{part}")
+        assert not any(name.startswith(("libstdc++", "libgcc_s", "libterrace")) for name in needed), needed
+    print("CMake: shared and static and the parts, C and C++")
 
 
-def check_part(cmake: str, work: pathlib.Path) -> None:
+def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
     whole = work / "whole"
     whole.mkdir()
-    for name in ("program.c", "lab.c"):
+    for name in ("program.c", "lab.c", "cs.c"):
         shutil.copy(work / name, whole)
     (whole / "CMakeLists.txt").write_text(CMAKE_PART % HERE.parent.parent)
     run(cmake, "-S", whole, "-B", whole / "build", "-DCMAKE_BUILD_TYPE=Debug")
     run(cmake, "--build", whole / "build", "-j", str(os.cpu_count()))
-    for name in ("c_terrace", "c_static", "c_lab"):
+    for name in ("c_terrace", "c_static", "c_lab", "c_cs"):
         run(whole / "build" / name)
     run(cmake, "--install", whole / "build", "--prefix", work / "of_whole")
     files = [path.name for path in (work / "of_whole").rglob("*") if path.is_file()]
@@ -318,14 +378,13 @@ def main() -> int:
         for header in ("malloc.h", "cs.h", "lab.h", "stats.h", "version.h"):
             assert (prefix / "include/terrace" / header).is_file(), header
         check_object(library, arguments.update)
-        check_lab_archive(library.parent / "libterrace_lab.a", prefix / "include/terrace/lab.h")
         (work / "program.c").write_text(C_PROGRAM)
         (work / "program.cpp").write_text(CXX_PROGRAM)
         check_pkg_config(prefix, library.parent, work)
-        check_lab(arguments.cmake, prefix, library.parent, work)
+        check_parts(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)
         if arguments.part:
-            check_part(arguments.cmake, work)
+            check_as_a_part(arguments.cmake, work)
     return 0
 
 
