@@ -157,14 +157,16 @@ TEST_F(InvariantsTest, depots) {
   for (int i = 0; i < 20000; ++i) many.push_back(terrace_malloc(64));
   for (void* p : many) terrace_free(p);
   level::Depots& depots = heap.depots();
-  for (level::Place place; place.shard < depots.shards(); ++place.shard) {
-    for (std::size_t key = 1; key < level::depot_keys; ++key) {
-      if (!depots.at(place).has(key)) continue;
-      ASSERT_STREQ(heap.check_invariants(), nullptr);
-      const ChainWord w = depots.at(place).pop_oldest(key);
-      expect_complaint("budget: ");
-      ASSERT_TRUE(depots.put(place, key, w));
-      return;
+  for (level::Place place; place.processor < depots.processors(); ++place.processor) {
+    for (place.shard = 0; place.shard < depots.shards(); ++place.shard) {
+      for (std::size_t key = 1; key < level::depot_keys; ++key) {
+        if (!depots.at(place).has(key)) continue;
+        ASSERT_STREQ(heap.check_invariants(), nullptr);
+        const ChainWord w = depots.at(place).pop_oldest(key);
+        expect_complaint("budget: ");
+        ASSERT_TRUE(depots.put(place, key, w));
+        return;
+      }
     }
   }
   FAIL() << "no chain in any depot";
