@@ -30,6 +30,9 @@ void give_until(Spans& spans, GranuleIndex& purged, const Seen& seen) {
   }
 }
 
+// There the other thread looks only if it happens to get the CPU in the middle of a purge.
+bool is_one_cpu() { return sysconf(_SC_NPROCESSORS_ONLN) == 1; }
+
 TEST_F(SpansTest, others_take_and_give_while_a_thread_purges) {
   std::atomic<bool> seen = false, done = false;
   GranuleIndex purged = 0;
@@ -46,6 +49,7 @@ TEST_F(SpansTest, others_take_and_give_while_a_thread_purges) {
   give_until(*spans_, purged, [&] { return seen.load(); });
   done = true;
   other.join();
+  if (!seen && is_one_cpu()) GTEST_SKIP() << "no purge was seen";
   EXPECT_TRUE(seen);
 }
 
@@ -76,6 +80,7 @@ TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
   give_until(*spans_, purged, [&] { return seen.load(); });
   done = true;
   other.join();
+  if (!seen && is_one_cpu()) GTEST_SKIP() << "no purge was seen";
   EXPECT_EQ(status, 0);
 }
 
