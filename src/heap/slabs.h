@@ -150,7 +150,7 @@ class Slabs {
   SharedCounter waste_, cut_bytes_, returns_;
   std::uint32_t hand_ = 0;  // of shed(), over classes; whose caller sees to it that there is only one
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
-  // small blocks counts only beside much memory in use, of bulky ones (many faults each) always.
+  // small blocks counts in part only, of bulky ones (many faults each) in full.
   static constexpr std::uint32_t bulky = 4 * kib;
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
