@@ -18,6 +18,8 @@ from terrace.vm_tests import FOLDERS
 # Debian's source of GoogleTest: the packaged library is the host's ISA only.
 _GOOGLETEST = Path("/usr/src/googletest")
 
+_SOURCES = ("--", ".", ":!*.md")
+
 
 def objcopy(isa: str) -> str:
     return "objcopy" if isa == "x86_64" else f"{isa}-linux-gnu-objcopy"
@@ -77,10 +79,10 @@ def list_tests(checkout: Checkout, directory: Path) -> dict[str, Any]:
 
 
 def commit(checkout: Checkout) -> str:
-    """The short hash of what was built, with a + for changes that are not committed."""
+    """The short hash of what was built, with a + for changes that are not committed, but for texts."""
     git = ["git", "-C", str(checkout.root)]
     try:
-        changed = run_tool([*git, "status", "--porcelain", "--untracked-files=no"])
+        changed = run_tool([*git, "status", "--porcelain", "--untracked-files=no", *_SOURCES])
         return run_tool([*git, "rev-parse", "--short", "HEAD"]).strip() + ("+" if changed else "")
     except TerraceError:
         return "?"
