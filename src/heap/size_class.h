@@ -109,7 +109,7 @@ constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
 
 consteval std::array<std::uint8_t, home_class_count> make_classes() {
   std::array<std::uint8_t, home_class_count> table{};
-  for (std::size_t i = 1; i < home_class_count; ++i) {
+  for (std::size_t i = 1; i < first_other_home + other_classes; ++i) {  // numbers beyond belong to no class: 0
     const bool other = i >= first_other_home;
     table.at(i) =
         static_cast<std::uint8_t>(other ? i - first_other_home + 1 + subline_classes : (i + max_homes - 1) / max_homes);

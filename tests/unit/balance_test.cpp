@@ -105,6 +105,13 @@ TEST(Balance, holds_after_many_threads_with_frees_across_them) {
   EXPECT_EQ(trimmed->dirty, 0U);
 }
 
+// Home classes that belong to no size class count nowhere: beyond the last size class begins the next level's row.
+TEST(Balance, a_column_that_a_level_does_not_have_is_absent) {
+  for (const std::uint8_t c : heap::classes_of_homes) EXPECT_LT(c, heap::class_count);
+  auto s = snapshot();
+  EXPECT_FALSE(s->total[static_cast<std::size_t>(Level::global)].present[static_cast<std::size_t>(Column::held)]);
+}
+
 TEST(Balance, the_budget_bounds_what_the_levels_hold) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
