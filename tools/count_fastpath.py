@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Counts the instructions on the fast paths of malloc and free, from the disassembly of the library (x86-64).
 
-count_fastpath.py LIBRARY [--max N] [--show] [--function NAME ...]
+count_fastpath.py LIBRARY [--expect NAME=N,...] [--show] [--function NAME ...]
 
 A fast path is a way from the entry of the function to a `ret` without leaving it: what jumps to another function is a cold exit. The
-longest one counts. A call or an atomic instruction on any of them is an error, for then it is not what it claims to be. --max fails
-when the longest is longer.
+longest one counts. A call or an atomic instruction on any of them is an error, for then it is not what it claims to be. --expect fails
+when the longest has another length: the documentation says how many there are (tools/check_docs.py).
 """
 
 from __future__ import annotations
@@ -90,11 +90,12 @@ def disassemble(library: str, function: str) -> str:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
-    parser.add_argument("--max", type=int, help="fail when a path has more instructions")
+    parser.add_argument("--expect", default="", help="NAME=N,...: fail when the longest path has another number of instructions")
     parser.add_argument("--show", action="store_true", help="list the instructions")
     parser.add_argument("--function", action="append", help="default: malloc and free")
     options = parser.parse_args(argv)
     failures: list[str] = []
+    expected = dict(part.split("=") for part in options.expect.split(",") if part)
     for function in options.function or ["malloc", "free"]:
         found = analyse(function, disassemble(options.library, function))
         lengths = sorted({len(path) for path in found.paths})
@@ -103,8 +104,8 @@ def main(argv: list[str]) -> int:
         if options.show:
             print("\n".join(f"    {i}" for i in found.longest))
         failures += found.errors()
-        if options.max is not None and count > options.max:
-            failures.append(f"{function}: {count} instructions, at most {options.max} are allowed")
+        if count != int(expected.get(function, count)):
+            failures.append(f"{function}: {count} instructions, {expected[function]} are expected")
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -22,6 +22,8 @@ extern "C" const char* __tsan_default_options() { return "allocator_may_return_n
 namespace terrace::check {
 namespace {
 
+static_assert(sizeof(Block) == 32);  // as docs/theory/65-check.md has it: tools/check_docs.py compares
+
 TEST(CheckOptions, grammar) {
   Options o;
   EXPECT_TRUE(parse_options("0", o));
