@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from terrace.vm_results import Outcome
-from terrace.vm_rows import Row
+from terrace.vm_rows import ROWS, Row
 
 _INTRODUCTION = """# Kernels and machines
 
@@ -31,11 +31,17 @@ What runs in a guest:
 - the unit tests, and the map of the machine that Terrace makes beside the one that hwloc makes,
 - blocks that travel from one CPU to another, counted by Terrace's statistics,
 - programs in unusual surroundings (sandboxes, no `/proc`, a C library that leaves rseq alone),
-- on the first three guests of the table also the API, misuse, and more surroundings, on each rung
+- on {full} also the API, misuse, and more surroundings, on each rung
   of the [fallback ladder](options.md), and unit tests that only calculate.
 
-Left out is what takes minutes in an emulated machine: programs that fork all the time, searches
-for a memory limit.
+Left out is what takes minutes in an emulated machine, or says nothing there: programs that fork
+all the time, searches for a memory limit, measurements of resident memory, and the comparison of
+the whole interface with the C library's, byte by byte.
+
+"Stopped in" a test means that the guest came to its end there. A guest with a kernel of 7.3 and
+8 CPUs, from which CPUs are taken away under load, stops in a panic of the kernel (`int3` in
+`update_se`, a place that the kernel was rewriting at that moment): emulated processors do not see
+such a change all at once. The tests before it have ended.
 
 **What emulation shows** is how programs, C library and kernel get on with each other. It does not
 show the memory order of the hardware, nor speed.
@@ -54,6 +60,11 @@ _TABLE = """| guest | kernel | glibc | rung | passed | failed | skipped | outcom
 """
 _COLUMNS = 13
 _OF_GUEST = re.compile(r"(?:\| |- )`([a-z0-9_.-]+)`")
+
+
+def _and(names: Iterable[str]) -> str:
+    *most, last = (f"`{name}`" for name in names)
+    return ",\n  ".join(most) + f"\n  and {last}"
 
 
 def _rungs(outcome: Outcome) -> str:
@@ -125,4 +136,5 @@ def page(rows: Iterable[Row], outcomes: dict[str, Outcome], earlier: dict[str, l
             table.append(line)
             failures += failed
     end = ["", "## What failed", "", *failures] if failures else []
-    return _INTRODUCTION + _TABLE + "\n".join([*table, *end]) + "\n"
+    introduction = _INTRODUCTION.replace("{full}", _and(row.name for row in ROWS if not row.brief))
+    return introduction + _TABLE + "\n".join([*table, *end]) + "\n"
