@@ -32,13 +32,13 @@
  * (A value that may have changed and come back must carry a count, as with any comparison.)
  *
  * The kernel reads the descriptor of a thread's last section when it next disturbs the thread, however long after. The
- * descriptors of this library lie in libterrace, which is never unloaded (-z nodelete). Who links the archive into a library of
- * his own that is unloaded, or frees memory with descriptors of his own, has each thread that has used them call
- * terrace_cs_end() before: a descriptor that has vanished ends the process with SIGSEGV.
+ * descriptors of this library lie in libterrace, which is never unloaded (-z nodelete). A program that links the archive into a
+ * library and unloads that, or frees memory with descriptors of its own, first has each thread that used them call
+ * terrace_cs_end(): a descriptor that has vanished ends the process with SIGSEGV.
  *
- * A transaction that is begun inside another one takes its place. Whoever may run in the middle of somebody else's (a signal
- * handler, a callback) must therefore close its own, by terrace_cs_end() or terrace_cs_invalidate(), before it returns; then
- * the outer one reads as invalid, whatever happened.
+ * A transaction that is begun inside another one takes its place. Code that may run in the middle of another transaction (a
+ * signal handler, a callback) must therefore close its own, by terrace_cs_end() or terrace_cs_invalidate(), before it returns.
+ * Then the outer transaction reads as invalid.
  *
  * There is nothing to initialise. Without restartable sequences (old kernels, sandboxes, valgrind) the same functions work by a
  * short lock per slot; terrace_rung() in stats.h tells. Data is indexed by slot, 0 <= slot < terrace_cs_slots(); give each
@@ -46,8 +46,8 @@
  *
  * A thread has no slot when it is not registered with rseq while other threads of the process work by it: its program has
  * unregistered it, or has registered an area of its own before libterrace could. Then terrace_cs_begin() returns -1 and
- * everything else TERRACE_CS_NO_SLOT (terrace_cs_valid(): 0); that lasts until the program changes it. Threads that libc has
- * started and nobody has touched do have one.
+ * everything else TERRACE_CS_NO_SLOT (terrace_cs_valid(): 0); that lasts until the program changes it. Every thread that libc
+ * has started has a slot unless the program changed its registration.
  *
  * Common to all functions: Threads: safe. Signals: safe; what a handler does invalidates the interrupted transaction. fork: the
  * child's transactions are invalid; usable in the child. vfork: not usable in the child. errno: not touched. Since 0.1.
@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-/* Results of conditional and typed operations. Everything but TERRACE_CS_OK has stored nothing. */
+/* Results of conditional and typed operations. Only TERRACE_CS_OK means that something was stored. */
 enum {
   TERRACE_CS_OK = 0,
   TERRACE_CS_INVALID = 1,  /* the transaction is over: begin again */

@@ -8,7 +8,7 @@
  * Each level is there or not, with a size, a sizing policy and a way of synchronisation chosen at run time. From
  *   [HAB]    C. Kirsch, H. Payer, H. Roeck: Hierarchical PLABs, CLABs, TLABs in Hotspot
  *   [MP-RCS] A. Garthwaite, D. Dice, D. White: Supporting Per-Processor Local-Allocation Buffers Using Lightweight User-Level
- *            Preemption Notification, VEE 2005. What is called a per-processor LAB there is the core level here.
+ *            Preemption Notification, VEE 2005. Their per-processor LAB is the core level here.
  * How to embed it is told in docs/guide/lab.md, how it works in docs/theory/85-lab.md.
  *
  * Memory is only handed out, never freed: the collector takes it back. Between two collections the runtime calls the allocation
@@ -59,8 +59,8 @@ enum terrace_lab_sync {
 
 enum terrace_lab_sizing {
   TERRACE_LAB_FIXED = 0,   /* always `size` */
-  TERRACE_LAB_GROWING = 1, /* HotSpot's: so that the bytes that came through the buffer, as an average over collections, would
-                              take 50 refills of a TLAB, 16, 8, 4 of the levels above. `size` until the first collection */
+  TERRACE_LAB_GROWING = 1, /* HotSpot's: average bytes per collection through the buffer / target refills, which are 50 for a
+                              TLAB and 16, 8, 4 for the levels above. `size` until the first collection */
   TERRACE_LAB_DOUBLING = 2 /* [MP-RCS] default: twice as large at each refill, half as large at each collection, and never more
                               than 1/4 of an even share of the space */
 };
@@ -159,12 +159,12 @@ struct terrace_lab_thread {
 };
 
 /**
- * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs: some 20 KiB, and 256 bytes per buffer of a core or slot,
+ * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs: some 40 KiB, and 256 bytes per buffer of a core or slot,
  * last-level cache or node.
- * Returns 0 and errno EINVAL when the configuration is none: no source; an alignment that is no power of two from 8 to 4096; a
- * size that is no multiple of it; min_size > size or size > max_size; a policy or stop_permille without young_bytes, the latter
- * without available(), or above 1000; an enumerator that does not exist; critical sections elsewhere than on the core level;
- * association by core, or flip, without a core level; flip without a thread level.
+ * Returns 0 and errno EINVAL when the configuration is invalid: no source; an alignment that is no power of two from 8 to 4096;
+ * a size that is no multiple of it; min_size > size or size > max_size; a policy or stop_permille without young_bytes, the
+ * latter without available(), or above 1000; an enumerator that does not exist; critical sections elsewhere than on the core
+ * level; association by core, or flip, without a core level; flip without a thread level.
  * Threads: safe. Cost: some files are read under /sys, one or two per cpu.
  */
 size_t terrace_lab_heap_bytes(const struct terrace_lab_config* config);
@@ -204,8 +204,8 @@ void terrace_lab_forget_sections(void);
  * is too much to be given up (1/64 of a TLAB; HotSpot's waste limit), the object is too large or the space is about to end,
  * from the core's buffer and then the levels above. While the association is by core, from the core's buffer.
  * @size: > 0, a multiple of the alignment.
- * Returns the object, aligned, its memory as the source gave it; or NULL: neither a buffer it may use nor the source has as
- * much, nothing has changed, and the runtime collects and tries again.
+ * Returns the object, aligned, its memory as the source gave it; or NULL when neither a buffer it may use nor the source has
+ * that many bytes. Then nothing has changed; the runtime collects and tries again.
  * Threads: safe for distinct @thread. Cost: a refill per TLAB; at worst a call of source() and one of fill() per level.
  */
 void* terrace_lab_allocate_slow(struct terrace_lab_thread* thread, size_t size);

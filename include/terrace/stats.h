@@ -2,9 +2,9 @@
 /*
  * Statistics: what each level did and holds.
  *
- * The numbers of a level balance: blocks handed down - blocks taken back = blocks live below it. They are exact while nobody
- * allocates; otherwise each was true at some recent moment. The columns are described in the JSON itself and in
- * docs/guide/statistics.md.
+ * The numbers of a level balance: blocks handed down - blocks taken back = blocks that the levels below it and the program
+ * have. They are exact while nobody allocates; otherwise each was true at some recent moment. The columns are described in the
+ * JSON itself and in docs/guide/statistics.md.
  */
 #ifndef TERRACE_STATS_H
 #define TERRACE_STATS_H
