@@ -62,7 +62,7 @@
 extern "C" {
 #endif
 
-/* Results of conditional and typed operations. Only TERRACE_CS_OK means that something was stored. */
+/* Results of conditional and typed operations. After any other than TERRACE_CS_OK nothing was stored. */
 enum {
   TERRACE_CS_OK = 0,
   TERRACE_CS_INVALID = 1,  /* the transaction is over: begin again */

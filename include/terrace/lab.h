@@ -9,7 +9,7 @@
  *   [HAB]    C. Kirsch, H. Payer, H. Roeck: Hierarchical PLABs, CLABs, TLABs in Hotspot
  *   [MP-RCS] A. Garthwaite, D. Dice, D. White: Supporting Per-Processor Local-Allocation Buffers Using Lightweight User-Level
  *            Preemption Notification, VEE 2005. Their per-processor LAB is the core level here.
- * How to embed it is told in docs/guide/lab.md, how it works in docs/theory/85-lab.md.
+ * docs/guide/lab.md explains how to embed it, docs/theory/85-lab.md how it works.
  *
  * Memory is only handed out, never freed: the collector takes it back. Between two collections the runtime calls the allocation
  * functions from any attached thread. For a collection it stops its threads (a safepoint) and calls, in this order,

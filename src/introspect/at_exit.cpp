@@ -11,7 +11,7 @@ namespace terrace::introspect {
 namespace {
 
 constexpr std::size_t path_size = 4096;
-constexpr std::size_t report_size = 256 * kib;  // 92 classes at well below 1 KiB each
+constexpr std::size_t report_size = 256 * kib;  // all classes at well below 1 KiB each
 
 // "%p" becomes the process id.
 void expand(std::string_view pattern, Writer& out) noexcept {
