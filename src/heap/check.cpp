@@ -11,22 +11,22 @@ namespace terrace::heap {
 
 using span::GranuleIndex;
 using span::no_granule;
-using span::Record;
-using span::State;
 
 // [W1], [W2], and the bits of one slab.
 const char* Slabs::check_slab(GranuleIndex first) const noexcept {
-  const Record& r = spans_->window().record(first);
-  const HomeClass h{r.home_class};
+  const SlabRecord& r = slab(first);
+  const HomeClass h = home_at_granule(first);
+  if (index(h) == 0 || index(h) >= home_class_count || spans_->window().record(first).granules != shape(h).granules)
+    return "slabs: the page map has another home class";
   const auto is_free = [&r](std::uint32_t i) { return (r.free_map[i / 64] >> i % 64 & 1) != 0; };
-  for (GranuleIndex g = 0; g < r.granules; ++g) {
-    if (spans_->window().class_byte(first + g) != r.home_class) return "slabs: the page map has another home class";
+  for (GranuleIndex g = 0; g < shape(h).granules; ++g) {
+    if (home_at_granule(first + g) != h) return "slabs: the page map has another home class";
     if (spans_->window().record(first + g).first != first) return "S2: a granule of a slab does not find its first";
   }
   std::uint32_t free = 0, holes = 0;
   for (std::uint32_t w = 0; w * 64 < r.block_count; ++w) free += static_cast<std::uint32_t>(std::popcount(r.free_map[w]));
   if (free != r.free_blocks || r.block_count != shape(h).blocks) return "slabs: the number of free blocks is not that of bits";
-  const Sectors sectors(shape(h), r.start);
+  const Sectors sectors(shape(h), r.block_offset);
   for (std::uint32_t i = 0; i < r.block_count; ++i) {
     if ((sectors.touched_by({i, i + 1}) & r.purged) == 0) continue;
     if (!is_free(i)) return "W1: a block in use lies in a sector that is purged";
@@ -39,8 +39,8 @@ const char* Slabs::check_slab(GranuleIndex first) const noexcept {
 std::uint64_t Slabs::listed(Class& c, In in) noexcept {
   std::uint64_t n = 0;
   GranuleIndex before = no_granule;
-  for (GranuleIndex i = list(c, in).first; i != no_granule; i = spans_->window().record(i).next) {
-    const Record& r = spans_->window().record(i);
+  for (GranuleIndex i = list(c, in).first; i != no_granule; i = slab(i).next) {
+    const SlabRecord& r = slab(i);
     if (r.previous != before || r.list != static_cast<std::uint8_t>(in)) return ~std::uint64_t{0};
     before = i;
     ++n;
@@ -54,14 +54,15 @@ const char* Slabs::check_invariants() noexcept {
   std::uint64_t counted = 0;
   std::uint32_t met[home_class_count][3] = {}, empty[home_class_count] = {};
   for (GranuleIndex i = 0; i < frontier; ++i) {
-    const Record& r = window.record(i);
-    if (r.state != State::slab) continue;
+    if (window.record(i).state != slab_span) continue;
     if (const char* const broken = check_slab(i)) return broken;
+    const SlabRecord& r = slab(i);
+    const std::size_t h = index(home_at_granule(i));
     const In wanted = r.free_blocks == 0 ? In::none : r.waste.counted != 0 ? In::resident : In::bare;
     if (r.list != static_cast<std::uint8_t>(wanted)) return "W4: a slab is in the wrong list";
-    ++met[r.home_class][r.list];
-    if (r.free_blocks == r.block_count) ++empty[r.home_class];
-    counted += std::uint64_t{r.waste.counted} * shape(HomeClass{r.home_class}).stride;
+    ++met[h][r.list];
+    if (r.free_blocks == r.block_count) ++empty[h];
+    counted += std::uint64_t{r.waste.counted} * shape(home_at(h)).stride;
   }
   if (counted != waste_.read()) return "W3: waste() is not the sum over slabs";
   for (std::size_t h = 1; h < home_class_count; ++h) {

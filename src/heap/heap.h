@@ -52,7 +52,7 @@ class Heap {
     // Nothing is in the window before the heap is open.
     if (spans_.window().contains(p) && !checker_.on()) [[likely]] {
       const span::GranuleIndex i = spans_.window().index_of(p);
-      const HomeClass h{spans_.window().class_byte(i)};
+      const HomeClass h{spans_.window().owners_byte(i)};
       if (index(h) != 0) {
         if (slabs_.is_block(p, i, h)) [[likely]]
           return class_size(class_of(h));
@@ -147,7 +147,7 @@ class Heap {
   HomeClass home_of_chain(ChainWord w) const noexcept { return home_class_of(chain::first(w)); }
   /// Requires a pointer into the window. Class 0: not in a slab.
   HomeClass home_class_of(const void* p) const noexcept {
-    return HomeClass{spans_.window().class_byte(spans_.window().index_of(p))};
+    return HomeClass{spans_.window().owners_byte(spans_.window().index_of(p))};
   }
   static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
 
@@ -185,7 +185,7 @@ class Heap {
   std::uint64_t surplus() const noexcept;
   std::uint64_t levels_granted() const noexcept { return budget_.granted() + depot_budget_.granted() + large_granted_.read(); }
   std::uint64_t surplus_share() const noexcept;
-  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_large(); }
+  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_whole(); }
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
   void keep_bound() noexcept {
     if (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed)) [[unlikely]]

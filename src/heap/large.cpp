@@ -10,7 +10,6 @@ namespace {
 
 using span::granule_size;
 using span::Record;
-using span::State;
 
 constexpr std::size_t largest_request = std::size_t{span::max_granules} * granule_size - 2 * granule_size;
 constexpr std::size_t lines_step = 37;  // odd: visits all 64 sets
@@ -28,18 +27,13 @@ void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept
   }
   // The window's base is a multiple of 4 GiB only where the place was ours to choose: larger alignments look for their start.
   const std::size_t slack = align > granule_size ? align : 0;
-  const span::Spans::Span found = spans_->take(granules_for(offset + size + slack), State::large);
+  const span::Spans::Span found = spans_->take(granules_for(offset + size + slack), large_span);
   if (found.first == span::no_granule) return nullptr;
   std::byte* const start = spans_->window().address(found.first);
   if (slack != 0) offset = round_up(address_of(start), align) - address_of(start);
   const span::Window& window = spans_->window();
   const span::GranuleIndex block_granule = window.index_of(start + offset);
-  Record& r = window.record(found.first);
-  r.home_class = 0;
-  r.block_count = in_place;
-  r.start = static_cast<std::uint32_t>(offset % granule_size);
-  r.scan = block_granule - found.first;
-  set_requested(r, size);
+  begin(part(window.record(found.first)), block_granule - found.first, static_cast<std::uint32_t>(offset % granule_size), size);
   if (slack != 0) spans_->set_first(block_granule, found.first);
   counters_.allocated.add();
   counters_.live_bytes.add(size);
@@ -58,23 +52,23 @@ void Large::make_zero(const span::Spans::Span& found, void* p, std::size_t size)
 void Large::free(void* p, std::uint64_t now) noexcept {
   Record& r = record_of(p);
   counters_.freed.add();
-  counters_.live_bytes.sub(r.when);
-  if (hardened && r.block_count == in_place) os::purge(start_of(r), length_of(r));
+  counters_.live_bytes.sub(part(r).requested);
+  if (hardened && part(r).lies == Lies::in_place) os::purge(start_of(r), length_of(r));
   release(r, now);
 }
 
-void Large::set_live_bytes(Record& r, std::size_t size) noexcept {
-  counters_.live_bytes.add(size - r.when);  // modulo 2^64
-  set_requested(r, size);
+void Large::set_live_bytes(LargeRecord& l, std::size_t size) noexcept {
+  counters_.live_bytes.add(size - l.requested);  // modulo 2^64
+  set_requested(l, size);
 }
 
 void Large::give_up(void* p, std::uint64_t now) noexcept {
-  record_of(p).block_count = in_place;
+  part(record_of(p)).lies = Lies::in_place;
   free(p, now);
 }
 
 void Large::release(Record& r, std::uint64_t now) noexcept {
-  if (r.block_count == in_place) return spans_->give(r.first, now);
+  if (part(r).lies == Lies::in_place) return spans_->give(r.first, now);
   counters_.apart.sub(1);
   replace(r.first);
 }
@@ -92,19 +86,20 @@ void Large::replace(span::GranuleIndex first) noexcept {
 bool Large::resize(void* p, std::size_t size) noexcept {
   if (size > largest_request) return false;
   Record& r = record_of(p);
-  const std::uint32_t want = r.scan + granules_for(r.start + size);
+  LargeRecord& l = part(r);
+  const std::uint32_t want = l.granule + granules_for(l.line + size);
   if (want > r.granules) {
     if (!spans_->extend(r.first, want)) return false;
     counters_.grown_in_place.add();
   }
-  if (r.block_count == in_place) {
+  if (l.lies == Lies::in_place) {
     if (want < r.granules) spans_->shorten(r.first, want);
   } else if (want == r.granules) {
-    r.block_count = both;
+    l.lies = Lies::both;
   } else if (want + seam < r.granules) {
     shorten_apart(r, want);
   }
-  set_live_bytes(r, size);
+  set_live_bytes(l, size);
   return true;
 }
 
@@ -113,7 +108,7 @@ void Large::shorten_apart(Record& r, std::uint32_t granules) noexcept {
   std::byte* const rest = start_of(r) + granules * granule_size;
   std::byte* const last = start_of(r) + length_of(r) - seam * granule_size;
   if (!os::map_anew(rest, static_cast<std::size_t>(last - rest))) {
-    r.block_count = both;  // without a seam it is not to be moved page by page
+    part(r).lies = Lies::both;  // without a seam it is not to be moved page by page
     return spans_->lose(spans_->split(r.first, granules));
   }
   const span::GranuleIndex first = spans_->split(r.first, granules + seam);
@@ -127,7 +122,7 @@ void Large::shorten_apart(Record& r, std::uint32_t granules) noexcept {
 // Whether the pages of a block are to be moved to a span of `granules`: counts the block as apart then. mremap wants a source
 // of one mapping and a longer target, see os/memory.h.
 bool Large::start_move(const Record& from, std::uint32_t granules) noexcept {
-  if (!spans_->window().movable() || from.block_count == both || granules <= movable_granules(from)) return false;
+  if (!spans_->window().movable() || part(from).lies == Lies::both || granules <= movable_granules(from)) return false;
   if (counters_.apart.add() < most_apart_) return true;
   counters_.apart.sub(1);
   return false;
@@ -139,7 +134,7 @@ bool Large::finish_move(const Record& from, Record& to) noexcept {
     counters_.apart.sub(1);
     return false;
   }
-  to.block_count = apart;
+  part(to).lies = Lies::apart;
   counters_.moved.add();
   return true;
 }
@@ -147,31 +142,28 @@ bool Large::finish_move(const Record& from, Record& to) noexcept {
 // Whatever the kernel refuses, and in whatever state it leaves the target: the block is as it was unless all of it was moved.
 void* Large::move(void* p, std::size_t size) noexcept {
   Record& old = record_of(p);
-  if (old.start + old.when < worth_moving_pages || old.scan != 0 || size > largest_request) return nullptr;
-  const std::uint32_t granules = granules_for(old.start + size);
+  const LargeRecord was = part(old);
+  if (was.line + was.requested < worth_moving_pages || was.granule != 0 || size > largest_request) return nullptr;
+  const std::uint32_t granules = granules_for(was.line + size);
   const bool by_pages = start_move(old, granules);
-  const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), State::large);
+  const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), large_span);
   if (found.first == span::no_granule) {
     if (by_pages) counters_.apart.sub(1);
     return nullptr;
   }
   Record& r = spans_->window().record(found.first);
-  r.start = old.start;
-  r.scan = 0;
-  r.home_class = 0;
-  r.block_count = in_place;
-  set_requested(r, size);
-  std::byte* const fresh = start_of(r) + r.start;
+  begin(part(r), 0, was.line, size);
+  std::byte* const fresh = start_of(r) + was.line;
   const bool moved = by_pages && finish_move(old, r);
   if (!moved) {
     if (by_pages && !os::map_anew(start_of(r), length_of(r))) {
       spans_->lose(r.first);
       return nullptr;
     }
-    std::memcpy(fresh, p, min_of<std::size_t>(old.when, size));
+    std::memcpy(fresh, p, min_of<std::size_t>(was.requested, size));
   }
-  counters_.live_bytes.add(size - old.when);
-  if (moved && old.block_count == in_place) {
+  counters_.live_bytes.add(size - was.requested);
+  if (moved && was.lies == Lies::in_place) {
     replace(old.first);
   } else {
     release(old, os::coarse_milliseconds());

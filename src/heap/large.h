@@ -6,9 +6,30 @@
 #include "base/attributes.h"
 #include "base/hardened.h"
 #include "heap/placement.h"
+#include "heap/span_owners.h"
 #include "span/spans.h"
 
 namespace terrace::heap {
+
+/// Where the pages of a block lie.
+//
+// Moved pages never become one mapping with their new neighbours: the kernel remembers where they were first touched. So a
+// span that is apart is mapped anew when it is given back, and merges with its neighbours then. Its last granule stays in the
+// window's own mapping: fresh memory between two spans apart would get an anon_vma of its own, and never merge either.
+enum class Lies : std::uint8_t {
+  in_place,  // in the window's own mapping
+  apart,     // in a mapping of its own, and the last granule is a seam
+  both,      // it was lengthened since: in a mapping of its own, and goes on in the window's
+  kept,      // in place, and nobody's: it waits in a slot
+};
+
+/// Belongs to whoever has the block.
+struct LargeRecord {
+  std::uint64_t requested;  // bytes asked for
+  std::uint32_t line;       // offset of the block in the granule where it starts
+  std::uint32_t granule;    // that one, from the first of the span
+  Lies lies;
+};
 
 struct LargeCounters {
   SharedCounter allocated, freed, grown_in_place, moved, live_bytes;
@@ -40,33 +61,36 @@ class Large {
   TERRACE_INLINE std::size_t usable_size(const void* p) const noexcept {
     const span::Record& r = record_of(p);
     if (!is_live(r) || !starts_at(r, p)) return 0;
-    return round_up(r.start + r.when, page_) - r.start;
+    const LargeRecord& l = part(r);
+    return round_up(l.line + l.requested, page_) - l.line;
   }
 
   // A block that was freed and is kept for the next request, see heap/large_cache.cpp. It is no block to is_block(), and
   // counted as one that is live.
   /// The record of p if p may be kept, else null. Requires is_block(p).
-  span::Record* keepable(const void* p) const noexcept {
-    span::Record& r = record_of(p);
-    return !hardened && r.block_count == in_place && r.scan == 0 ? &r : nullptr;
+  LargeRecord* keepable(const void* p) const noexcept {
+    LargeRecord& l = part(record_of(p));
+    return !hardened && l.lies == Lies::in_place && l.granule == 0 ? &l : nullptr;
   }
-  static void set_kept(span::Record& r) noexcept { r.block_count = kept; }
+  static void set_kept(LargeRecord& l) noexcept { l.lies = Lies::kept; }
   /// A block that was kept is live again, with `size` bytes. False: it is too short or too long; it is as it was.
   bool reuse(void* p, std::size_t size) noexcept {
     span::Record& r = record_of(p);
-    const std::uint32_t want = granules_for(r.start + size);
+    LargeRecord& l = part(r);
+    const std::uint32_t want = granules_for(l.line + size);
     if (r.granules < want || r.granules > want + want / reuse_slack) return false;
-    if (r.when != size) set_live_bytes(r, size);
-    r.block_count = in_place;
+    if (l.requested != size) set_live_bytes(l, size);
+    l.lies = Lies::in_place;
     return true;
   }
   /// As free(), of a block that was kept.
   void give_up(void* p, std::uint64_t now) noexcept;
-  static bool is_kept(const span::Record& r) noexcept { return r.state == span::State::large && r.block_count == kept; }
+  static bool is_kept(const span::Record& r) noexcept { return r.state == large_span && part(r).lies == Lies::kept; }
   bool is_kept(const void* p) const noexcept { return is_kept(record_of(p)); }
   /// What was asked for; of any block, kept or not.
   std::size_t requested(const void* p) const noexcept {
-    return __atomic_load_n(&record_of(p).when, __ATOMIC_RELAXED);  // relaxed: statistics read it of blocks that others have
+    return __atomic_load_n(&part(record_of(p)).requested,
+                           __ATOMIC_RELAXED);  // relaxed: statistics read it of blocks that others have
   }
 
   /// Lengthens or shortens in place. False: nothing was changed.
@@ -88,34 +112,31 @@ class Large {
     span::Record& own = window.record(window.index_of(p));
     return own.state == span::State::interior ? window.record(own.first) : own;
   }
-  static bool is_live(const span::Record& r) noexcept { return r.state == span::State::large && r.block_count != kept; }
+  static bool is_live(const span::Record& r) noexcept { return r.state == large_span && part(r).lies != Lies::kept; }
+  static LargeRecord& part(span::Record& r) noexcept { return r.owners_part<LargeRecord>(); }
+  static const LargeRecord& part(const span::Record& r) noexcept { return r.owners_part<LargeRecord>(); }
   bool starts_at(const span::Record& r, const void* p) const noexcept {
-    return r.first + r.scan == spans_->window().index_of(p) && address_of(p) % span::granule_size == r.start;
+    return r.first + part(r).granule == spans_->window().index_of(p) && address_of(p) % span::granule_size == part(r).line;
   }
   static std::uint32_t granules_for(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((bytes + span::granule_size - 1) >> span::granule_shift);
   }
-  void set_live_bytes(span::Record& r, std::size_t size) noexcept;
-  // Record::block_count of a large span.
-  //
-  // Moved pages never become one mapping with their new neighbours: the kernel remembers where they were first touched. So a
-  // span that is apart is mapped anew when it is given back, and merges with its neighbours then. Its last granule stays in the
-  // window's own mapping: fresh memory between two spans apart would get an anon_vma of its own, and never merge either.
-  enum Kind : std::uint16_t {
-    in_place,  // the block lies in the window's own mapping
-    apart,     // it lies in a mapping of its own, and the last granule is a seam
-    both,      // it was lengthened since: it lies in a mapping of its own, and goes on in the window's
-    kept,      // in place, and nobody's: it waits in a slot
-  };
+  void set_live_bytes(LargeRecord& l, std::size_t size) noexcept;
   static constexpr std::uint32_t seam = 1;         // granules
   static constexpr std::uint32_t reuse_slack = 4;  // a kept block serves requests that leave at most a quarter more
   // The granules of a block that are one mapping, unless somebody else has split it.
   static std::uint32_t movable_granules(const span::Record& r) noexcept {
-    return r.granules - (r.block_count == apart ? seam : 0);
+    return r.granules - (part(r).lies == Lies::apart ? seam : 0);
   }
 
-  static void set_requested(span::Record& r, std::size_t size) noexcept {
-    __atomic_store_n(&r.when, size, __ATOMIC_RELAXED);  // see requested()
+  static void set_requested(LargeRecord& l, std::size_t size) noexcept {
+    __atomic_store_n(&l.requested, size, __ATOMIC_RELAXED);  // see requested()
+  }
+  static void begin(LargeRecord& l, std::uint32_t granule, std::uint32_t line, std::size_t size) noexcept {
+    l.lies = Lies::in_place;
+    l.granule = granule;
+    l.line = line;
+    set_requested(l, size);
   }
   std::byte* start_of(const span::Record& r) const noexcept { return spans_->window().address(r.first); }
   std::size_t length_of(const span::Record& r) const noexcept { return std::size_t{r.granules} << span::granule_shift; }

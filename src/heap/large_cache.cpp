@@ -77,9 +77,9 @@ bool Heap::grant(Slot& slot, unsigned word) noexcept {
 
 // False: the block is the caller's as before.
 bool Heap::keep(void* p) noexcept {
-  span::Record* const record = large_.keepable(p);
+  LargeRecord* const record = large_.keepable(p);
   if (record == nullptr) return false;
-  const unsigned word = word_for(record->when);
+  const unsigned word = word_for(record->requested);
   if (word >= words) return false;
   Slot* const slot = core_.current();
   if (slot == nullptr || !(granted(*slot, word) || grant(*slot, word))) return false;

@@ -125,6 +125,7 @@ consteval bool shapes_hold(const Shapes& shapes) {
   for (std::size_t c = 1; c < class_count; ++c) {
     const Shape& s = shapes[c];
     if (s.granules * span::granule_size > longest_slab) return false;
+    if ((s.colours - 1U) * cache_line > 0xffff) return false;  // SlabRecord::block_offset
     if (s.blocks == 0 || s.blocks > 4096 || s.stride < class_sizes.bytes[c]) return false;
     const std::size_t end = (s.colours - 1U) * cache_line + s.offset_of(s.blocks - 1) + s.stride;
     if (end > s.granules * span::granule_size) return false;

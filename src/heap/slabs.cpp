@@ -15,7 +15,6 @@ namespace terrace::heap {
 
 using span::GranuleIndex;
 using span::no_granule;
-using span::Record;
 
 namespace {
 
@@ -30,18 +29,17 @@ void clear(std::byte* from, std::size_t bytes) noexcept {
 GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   Class& c = classes_[index(h)];
   const Shape& s = shape(h);
-  const span::Spans::Span found = spans_->take(s.granules, span::State::slab, s.stride > bulky);
+  const span::Spans::Span found = spans_->take(s.granules, slab_span, s.stride > bulky ? span::Cut::coarse : span::Cut::fine);
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();
-  Record& r = window.record(found.first);
+  SlabRecord& r = slab(found.first);
   if (hardened && !found.untouched) clear(window.address(found.first), s.granules * span::granule_size);
-  r.home_class = static_cast<std::uint8_t>(index(h));
   r.block_count = static_cast<std::uint16_t>(s.blocks);
   r.free_blocks = static_cast<std::uint16_t>(s.blocks);
   r.list = static_cast<std::uint8_t>(In::none);
-  r.start = static_cast<std::uint32_t>(c.next_colour++ * s.colour_step % s.colours * cache_line);
+  r.block_offset = static_cast<std::uint16_t>(c.next_colour++ * s.colour_step % s.colours * cache_line);
   r.scan = 0;
-  r.purged = found.clean ? Sectors(s, r.start).all() : 0;
+  r.purged = found.clean ? Sectors(s, r.block_offset).all() : 0;
   r.waste = {.holes = static_cast<std::uint16_t>(found.clean ? s.blocks : 0), .stuck = 0, .looked = 0, .counted = 0};
   for (std::uint32_t w = 0; w * 64 < s.blocks; ++w) {
     const std::uint32_t left = s.blocks - w * 64;
@@ -49,7 +47,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
   }
   for (std::uint32_t g = 0; g < s.granules; ++g) {
     // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
-    __atomic_store_n(&window.class_byte(found.first + g), r.home_class, __ATOMIC_RELEASE);
+    __atomic_store_n(&window.owners_byte(found.first + g), static_cast<std::uint8_t>(index(h)), __ATOMIC_RELEASE);
   }
   spans_->add_unused(s.granules * span::granule_size);
   count_waste(h, found.first);
@@ -61,14 +59,14 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
   leave(c, first);
-  const span::Window& window = spans_->window();
-  const Record& r = window.record(first);
+  const SlabRecord& r = slab(first);
+  const std::uint32_t granules = shape(h).granules;
   TERRACE_ASSERT(r.free_blocks == r.block_count && c.empty != 0, "slabs: one with blocks in use is released");
   --c.empty;
   waste_.sub(std::uint64_t{r.waste.counted} * shape(h).stride);
-  spans_->add_unused(std::uint64_t{0} - r.granules * span::granule_size);
-  for (std::uint32_t g = 0; g < r.granules; ++g) {
-    __atomic_store_n(&window.class_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
+  spans_->add_unused(std::uint64_t{0} - granules * span::granule_size);
+  for (std::uint32_t g = 0; g < granules; ++g) {
+    __atomic_store_n(&spans_->window().owners_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
   c.counters.slabs_released.add();
   spans_->give_unsettled(first);
@@ -82,19 +80,19 @@ void Slabs::seed() noexcept {
 
 // Slabs whose free blocks hold pages come first.
 GranuleIndex Slabs::slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept {
-  GranuleIndex slab = c.resident.first != no_granule ? c.resident.first : c.bare.first;
-  if (slab == no_granule) return may_grow ? make_slab(h) : no_granule;
+  GranuleIndex first = c.resident.first != no_granule ? c.resident.first : c.bare.first;
+  if (first == no_granule) return may_grow ? make_slab(h) : no_granule;
   if constexpr (hardened) {  // one of the first few
     for (std::uint32_t further = c.random.below(4); further != 0; --further) {
-      const GranuleIndex next = spans_->window().record(slab).next;
+      const GranuleIndex next = slab(first).next;
       if (next == no_granule) break;
-      slab = next;
+      first = next;
     }
   }
-  return slab;
+  return first;
 }
 
-unsigned Slabs::gather(Class& c, Record& r, unsigned want, std::uint16_t* indices) noexcept {
+unsigned Slabs::gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept {
   if constexpr (hardened) {
     const unsigned taken = take_random(r.free_map, r.block_count, want, indices, c.random);
     r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - taken);
@@ -110,7 +108,7 @@ unsigned Slabs::gather(Class& c, Record& r, unsigned want, std::uint16_t* indice
     }
     if (n == want) break;
   }
-  r.scan = w;
+  r.scan = static_cast<std::uint8_t>(w);
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - n);
   return n;
 }
@@ -165,7 +163,7 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
     const os::LockGuard guard(c.mutex);
     const GranuleIndex first = slab_to_cut(c, h, may_grow);
     if (first == no_granule) return chain::empty;
-    Record& r = spans_->window().record(first);
+    SlabRecord& r = slab(first);
     if (r.free_blocks == r.block_count) --c.empty;
     const std::uint32_t resident = resident_blocks(r);
     n = gather(c, r, want, indices);
@@ -185,10 +183,10 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
 
 // Marks the leading blocks of the chain free, as many as lie in this slab: at least one. What follows them. Class locked.
 ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blocks) noexcept {
-  Record& r = spans_->window().record(first);
+  SlabRecord& r = slab(first);
   const Shape& s = shape(h);
   const std::byte* const start = first_block(first);
-  const std::uintptr_t length = r.granules * span::granule_size - r.start;
+  const std::uintptr_t length = s.granules * span::granule_size - r.block_offset;
   std::uint32_t n = 0;
   for (; chain::has_blocks(blocks); ++n) {
     void* const block = chain::first(blocks);
@@ -200,7 +198,7 @@ ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blo
     const std::uint64_t bit = std::uint64_t{1} << nth % 64;
     if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
     r.free_map[nth / 64] |= bit;
-    r.scan = min_of(r.scan, nth / 64);
+    r.scan = static_cast<std::uint8_t>(min_of<std::uint32_t>(r.scan, nth / 64));
     blocks = chain::rest(blocks);
   }
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + n);
@@ -210,7 +208,7 @@ ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blo
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
 void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
-  const Record& r = spans_->window().record(first);
+  const SlabRecord& r = slab(first);
   count_waste(h, first);
   if (r.free_blocks == r.block_count) {
     ++c.empty;
@@ -223,7 +221,7 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
 void Slabs::put_back(ChainWord blocks) noexcept {
   if (!chain::has_blocks(blocks)) return;
   const span::Window& window = spans_->window();
-  const HomeClass h{window.class_byte(window.index_of(chain::first(blocks)))};
+  const HomeClass h = home_at_granule(window.index_of(chain::first(blocks)));
   if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
   const unsigned n = chain::count(blocks);
   cut_bytes_.sub(std::uint64_t{n} * shape(h).stride);
@@ -233,10 +231,10 @@ void Slabs::put_back(ChainWord blocks) noexcept {
     classes_[index(h)].counters.returned.add(n);
     while (chain::has_blocks(blocks)) {
       const GranuleIndex granule = window.index_of(chain::first(blocks));
-      if (window.class_byte(granule) != index(h)) report_invalid_pointer("free", chain::first(blocks));
-      const GranuleIndex slab = window.record(granule).first;
-      blocks = put_back_leading(h, slab, blocks);
-      settle(h, slab);
+      if (home_at_granule(granule) != h) report_invalid_pointer("free", chain::first(blocks));
+      const GranuleIndex first = window.record(granule).first;
+      blocks = put_back_leading(h, first, blocks);
+      settle(h, first);
     }
   }
   returns_.add();
@@ -246,10 +244,10 @@ void Slabs::put_back(ChainWord blocks) noexcept {
 bool Slabs::is_free(const void* block) const noexcept {
   const span::Window& window = spans_->window();
   const GranuleIndex i = window.index_of(block);
-  const Record& r = window.record(window.record(i).first);
-  const auto offset = static_cast<std::uint32_t>(static_cast<const std::byte*>(block) - first_block(r.first));
-  const std::uint32_t nth = shape(HomeClass{window.class_byte(i)}).block_at(offset);
-  return (r.free_map[nth / 64] >> nth % 64 & 1) != 0;
+  const GranuleIndex first = window.record(i).first;
+  const auto offset = static_cast<std::uint32_t>(static_cast<const std::byte*>(block) - first_block(first));
+  const std::uint32_t nth = shape(home_at_granule(i)).block_at(offset);
+  return (slab(first).free_map[nth / 64] >> nth % 64 & 1) != 0;
 }
 
 void Slabs::lock_all() noexcept {

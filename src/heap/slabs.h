@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The global level for small blocks: slabs. What is known of a slab stands in its span's record, never in its blocks, so a slab
-// that is free altogether can be purged.
+// The global level for small blocks: slabs. What is known of a slab stands in the owner's part of its span's record, never in
+// its blocks, so a slab that is free altogether can be purged.
 //
 // Invariants of what is known of pages, while the class is not locked:
-//   W1  a sector of a slab whose bit is set in Record::purged holds no pages, and no block that lies in it, if only in part, is
+//   W1  a sector of a slab whose bit is set in SlabRecord::purged holds no pages, and no block that lies in it, if only in
+//   part, is
 //       in use
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
@@ -18,10 +19,34 @@
 #include "base/attributes.h"
 #include "base/random.h"
 #include "heap/placement.h"
+#include "heap/span_owners.h"
 #include "os/mutex.h"
 #include "span/spans.h"
 
 namespace terrace::heap {
+
+/// Of the free blocks of a slab, how many hold pages; all numbers are of blocks. See [W].
+struct Waste {
+  std::uint16_t holes;    // free, and in a purged sector
+  std::uint16_t stuck;    // were resident when the slab was looked at, and shared their pages with blocks in use
+  std::uint16_t looked;   // in use then, or the most since
+  std::uint16_t counted;  // resident, and worth a look: counted in the sum of all slabs
+};
+
+/// Its home class is the owner's byte of the window at each of its granules. All fields under the lock of that class, but what
+/// never changes while the slab is one: block_offset, block_count.
+struct SlabRecord {
+  span::GranuleIndex next, previous;  // in one of the class's lists
+  Waste waste;
+  std::uint16_t block_offset;  // of the first block in the slab: its colour
+  std::uint16_t block_count;   // how many fit
+  std::uint16_t free_blocks;   // how many of them are free
+  std::uint8_t list;           // Slabs::In
+  std::uint8_t scan;           // no block is free in the words of free_map before this one
+  std::uint64_t purged;        // one bit per sector (heap/sectors.h), set = its pages are given back
+  std::uint64_t free_map[64];  // one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule
+};
+static_assert(sizeof(SlabRecord) == span::owners_part_size);
 
 struct SlabCounters {  // under the class's lock
   LockedCounter cut, returned, slabs_made, slabs_released;
@@ -63,7 +88,7 @@ class Slabs {
   }
   bool is_block(const void* p) const noexcept {
     const span::GranuleIndex i = spans_->window().index_of(p);
-    return is_block(p, i, HomeClass{spans_->window().class_byte(i)});
+    return is_block(p, i, HomeClass{spans_->window().owners_byte(i)});
   }
 
   /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
@@ -81,7 +106,7 @@ class Slabs {
   void reset_after_fork() noexcept;
 
  private:
-  enum class In : std::uint8_t { none, resident, bare };  // Record::list
+  enum class In : std::uint8_t { none, resident, bare };  // SlabRecord::list
   struct List {
     span::GranuleIndex first = span::no_granule, last = span::no_granule;
   };
@@ -109,7 +134,7 @@ class Slabs {
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   span::GranuleIndex slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept;
-  unsigned gather(Class& c, span::Record& r, unsigned want, std::uint16_t* indices) noexcept;
+  unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept;
   ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
@@ -118,15 +143,15 @@ class Slabs {
   std::uint64_t listed(Class& c, In in) noexcept;
 
   // waste.cpp; the class is locked, purge_free_pages() drops the lock in between
-  static std::uint32_t resident_blocks(const span::Record& r) noexcept {
+  static std::uint32_t resident_blocks(const SlabRecord& r) noexcept {
     return r.free_blocks - min_of<std::uint32_t>(r.free_blocks, r.waste.holes);
   }
   void enter(Class& c, span::GranuleIndex first, In list) noexcept;
   void leave(Class& c, span::GranuleIndex first) noexcept;
-  void count_holes(HomeClass h, span::Record& r) noexcept;
-  void fill_holes(HomeClass h, span::Record& r, const std::uint16_t* indices, unsigned n) noexcept;
+  void count_holes(HomeClass h, SlabRecord& r) noexcept;
+  void fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices, unsigned n) noexcept;
   void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
-  bool wasteful(HomeClass h, const span::Record& r) noexcept;
+  bool wasteful(HomeClass h, const SlabRecord& r) noexcept;
   std::uint64_t allowed() noexcept;
   void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
   std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
@@ -139,11 +164,13 @@ class Slabs {
   List& list(Class& c, In in) noexcept { return in == In::resident ? c.resident : c.bare; }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
-    retention(shape(h)).needed(bytes, shape(h).stride > bulky ? 1 : span::small_regret);
+    retention(shape(h)).needed(bytes, shape(h).stride > bulky ? 1 : span::fine_regret);
   }
   const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
+  HomeClass home_at_granule(span::GranuleIndex i) const noexcept { return HomeClass{spans_->window().owners_byte(i)}; }
+  SlabRecord& slab(span::GranuleIndex first) const noexcept { return spans_->window().record(first).owners_part<SlabRecord>(); }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
-    return spans_->window().address(first) + spans_->window().record(first).start;
+    return spans_->window().address(first) + slab(first).block_offset;
   }
 
   span::Spans* spans_ = nullptr;

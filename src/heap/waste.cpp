@@ -10,7 +10,6 @@ namespace terrace::heap {
 
 using span::GranuleIndex;
 using span::no_granule;
-using span::Record;
 
 namespace {
 
@@ -18,7 +17,7 @@ constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab, by whoever fr
 constexpr std::uint64_t worth_a_look = 2 * kib;    // less may be a page that holds a spacer, or a part of a block
 
 // The next block from `i` on whose bit is as wanted; `end` when there is none.
-std::uint32_t next_block(const Record& r, std::uint32_t i, std::uint32_t end, bool free) noexcept {
+std::uint32_t next_block(const SlabRecord& r, std::uint32_t i, std::uint32_t end, bool free) noexcept {
   while (i < end) {
     const std::uint64_t word = (free ? r.free_map[i / 64] : ~r.free_map[i / 64]) >> i % 64;
     if (word != 0) return min_of(i + static_cast<std::uint32_t>(std::countr_zero(word)), end);
@@ -28,7 +27,7 @@ std::uint32_t next_block(const Record& r, std::uint32_t i, std::uint32_t end, bo
 }
 
 // Sectors in which a block is in use.
-Sectors::Mask used_sectors(const Record& r, const Sectors& sectors) noexcept {
+Sectors::Mask used_sectors(const SlabRecord& r, const Sectors& sectors) noexcept {
   Sectors::Mask used = 0;
   const std::uint32_t blocks = r.block_count;
   for (std::uint32_t i = next_block(r, 0, blocks, false); i < blocks;) {
@@ -40,7 +39,7 @@ Sectors::Mask used_sectors(const Record& r, const Sectors& sectors) noexcept {
 }
 
 // Marks all blocks that lie in these sectors free, or not. How many were not so before.
-std::uint32_t mark(Record& r, const Sectors& sectors, Sectors::Mask mask, bool free) noexcept {
+std::uint32_t mark(SlabRecord& r, const Sectors& sectors, Sectors::Mask mask, bool free) noexcept {
   std::uint32_t changed = 0;
   Sectors::for_each_run(mask, [&](std::uint32_t first, std::uint32_t end) {
     const BlockRange blocks = sectors.blocks_in(first, end);
@@ -57,26 +56,26 @@ std::uint32_t mark(Record& r, const Sectors& sectors, Sectors::Mask mask, bool f
 }  // namespace
 
 void Slabs::enter(Class& c, GranuleIndex first, In in) noexcept {
-  Record& r = spans_->window().record(first);
+  SlabRecord& r = slab(first);
   r.list = static_cast<std::uint8_t>(in);
   if (in == In::none) return;
   List& l = list(c, in);
   r.previous = no_granule;
   r.next = l.first;
-  (l.first != no_granule ? spans_->window().record(l.first).previous : l.last) = first;
+  (l.first != no_granule ? slab(l.first).previous : l.last) = first;
   l.first = first;
 }
 
 void Slabs::leave(Class& c, GranuleIndex first) noexcept {
-  const Record& r = spans_->window().record(first);
+  const SlabRecord& r = slab(first);
   if (r.list == static_cast<std::uint8_t>(In::none)) return;
   List& l = list(c, In{r.list});
-  (r.previous == no_granule ? l.first : spans_->window().record(r.previous).next) = r.next;
-  (r.next == no_granule ? l.last : spans_->window().record(r.next).previous) = r.previous;
+  (r.previous == no_granule ? l.first : slab(r.previous).next) = r.next;
+  (r.next == no_granule ? l.last : slab(r.next).previous) = r.previous;
 }
 
-void Slabs::count_holes(HomeClass h, Record& r) noexcept {
-  const Sectors sectors(shape(h), r.start);
+void Slabs::count_holes(HomeClass h, SlabRecord& r) noexcept {
+  const Sectors sectors(shape(h), r.block_offset);
   std::uint32_t holes = 0, next = 0;  // a block may lie in two runs
   Sectors::for_each_run(r.purged, [&](std::uint32_t first, std::uint32_t end) {
     const BlockRange blocks = sectors.blocks_in(first, end);
@@ -88,9 +87,9 @@ void Slabs::count_holes(HomeClass h, Record& r) noexcept {
 }
 
 // Blocks that were cut have pages from now on, and so do others that share sectors with them.
-void Slabs::fill_holes(HomeClass h, Record& r, const std::uint16_t* indices, unsigned n) noexcept {
+void Slabs::fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices, unsigned n) noexcept {
   if (r.purged == 0) return;
-  const Sectors sectors(shape(h), r.start);
+  const Sectors sectors(shape(h), r.block_offset);
   Sectors::Mask touched = 0;
   for (unsigned i = 0; i < n;) {
     unsigned end = i + 1;
@@ -107,7 +106,7 @@ void Slabs::fill_holes(HomeClass h, Record& r, const std::uint16_t* indices, uns
 void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
   TERRACE_ASSERT(os::LockOrder::holds(os::Rank::slabs), "slabs: one is changed without its class's lock");
   Class& c = classes_[index(h)];
-  Record& r = spans_->window().record(first);
+  SlabRecord& r = slab(first);
   TERRACE_ASSERT(r.free_blocks <= r.block_count && r.waste.holes <= r.block_count, "slabs: more are free than there are");
   const std::uint32_t resident = resident_blocks(r);
   const auto used = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
@@ -132,15 +131,15 @@ std::uint64_t Slabs::allowed() noexcept {
 }
 
 // Worth a system call, and the process has more of it than it may keep.
-bool Slabs::wasteful(HomeClass h, const Record& r) noexcept {
+bool Slabs::wasteful(HomeClass h, const SlabRecord& r) noexcept {
   return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > allowed();
 }
 
 // The free blocks of the sectors leave the slab, as if they were cut. How many.
 std::uint32_t Slabs::take_out(HomeClass h, GranuleIndex first, std::uint64_t sectors) noexcept {
-  Record& r = spans_->window().record(first);
+  SlabRecord& r = slab(first);
   if (r.free_blocks == r.block_count) --classes_[index(h)].empty;
-  const std::uint32_t out = mark(r, Sectors(shape(h), r.start), sectors, false);
+  const std::uint32_t out = mark(r, Sectors(shape(h), r.block_offset), sectors, false);
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - out);
   count_waste(h, first);
   return out;
@@ -148,8 +147,8 @@ std::uint32_t Slabs::take_out(HomeClass h, GranuleIndex first, std::uint64_t sec
 
 // They come back. How many.
 std::uint32_t Slabs::put_in(HomeClass h, GranuleIndex first, std::uint64_t sectors) noexcept {
-  Record& r = spans_->window().record(first);
-  const std::uint32_t in = mark(r, Sectors(shape(h), r.start), sectors, true);
+  SlabRecord& r = slab(first);
+  const std::uint32_t in = mark(r, Sectors(shape(h), r.block_offset), sectors, true);
   r.scan = 0;
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + in);
   if (r.free_blocks == r.block_count) ++classes_[index(h)].empty;
@@ -168,8 +167,8 @@ Slabs::Leaving* Slabs::unused_leaving(Class& c) noexcept {
 // a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
 void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
-  Record& r = spans_->window().record(first);
-  const Sectors sectors(shape(h), r.start);
+  SlabRecord& r = slab(first);
+  const Sectors sectors(shape(h), r.block_offset);
   const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
   if (mask != 0) {
     const std::uint32_t out = take_out(h, first, mask);
@@ -220,7 +219,7 @@ void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
   const os::LockGuard guard(c.mutex);
   while (c.resident.last != no_granule && waste_.read() > bytes) {
     const GranuleIndex first = c.resident.last;
-    const Record& r = spans_->window().record(first);
+    const SlabRecord& r = slab(first);
     if (r.free_blocks == r.block_count) {
       release_slab(h, first);
     } else {
@@ -241,7 +240,7 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
   Class& c = classes_[index(h)];
   const os::LockGuard guard(c.mutex);
   for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
-    const Record& r = spans_->window().record(i);
+    const SlabRecord& r = slab(i);
     next = r.next;
     if (r.waste.stuck != 0 && (all || r.block_count - r.free_blocks < r.waste.looked)) count_waste(h, i, true);
   }
@@ -261,8 +260,8 @@ void Slabs::trim() noexcept {
     Class& c = classes_[h];
     const os::LockGuard guard(c.mutex);
     for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
-      next = spans_->window().record(i).next;
-      if (spans_->window().record(i).free_blocks == spans_->window().record(i).block_count) release_slab(home_at(h), i);
+      next = slab(i).next;
+      if (slab(i).free_blocks == slab(i).block_count) release_slab(home_at(h), i);
     }
   }
 }

@@ -39,20 +39,20 @@ class Bins {
 
   /// In front of the bin of record(first).granules.
   void insert(const Window& window, GranuleIndex first) noexcept {
-    Record& r = window.record(first);
-    const unsigned bin = bin_of(r.granules);
-    r.previous = no_granule;
-    r.next = heads_[bin];
-    if (r.next != no_granule) window.record(r.next).previous = first;
+    FreePart& f = window.record(first).free;
+    const unsigned bin = bin_of(window.record(first).granules);
+    f.previous = no_granule;
+    f.next = heads_[bin];
+    if (f.next != no_granule) window.record(f.next).free.previous = first;
     heads_[bin] = first;
     occupied_[bin / 64] |= std::uint64_t{1} << bin % 64;
   }
 
   void remove(const Window& window, GranuleIndex first) noexcept {
-    const Record& r = window.record(first);
-    const unsigned bin = bin_of(r.granules);
-    (r.previous == no_granule ? heads_[bin] : window.record(r.previous).next) = r.next;
-    if (r.next != no_granule) window.record(r.next).previous = r.previous;
+    const FreePart& f = window.record(first).free;
+    const unsigned bin = bin_of(window.record(first).granules);
+    (f.previous == no_granule ? heads_[bin] : window.record(f.previous).free.next) = f.next;
+    if (f.next != no_granule) window.record(f.next).free.previous = f.previous;
     if (heads_[bin] == no_granule) occupied_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
   }
 
@@ -60,7 +60,7 @@ class Bins {
   /// the own bin that were looked at are too short and no longer one is there).
   GranuleIndex find(const Window& window, std::uint32_t granules, unsigned candidates = few_candidates) const noexcept {
     const unsigned own = bin_of(granules);
-    for (GranuleIndex i = heads_[own]; i != no_granule && candidates != 0; i = window.record(i).next, --candidates) {
+    for (GranuleIndex i = heads_[own]; i != no_granule && candidates != 0; i = window.record(i).free.next, --candidates) {
       if (window.record(i).granules >= granules) return i;
     }
     const unsigned bin = first_from(own + 1);

@@ -13,7 +13,7 @@ std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{g
 const char* Spans::check_free(GranuleIndex first, GranuleIndex before) noexcept {
   const Record& r = record(first);
   if (before != no_granule && record(before).state == r.state) return "S3: two neighbours of the same state";
-  for (GranuleIndex i = free_[kind_of(r.state)].head(Bins::bin_of(r.granules)); i != first; i = record(i).next) {
+  for (GranuleIndex i = free_[kind_of(r.state)].head(Bins::bin_of(r.granules)); i != first; i = record(i).free.next) {
     if (i == no_granule) return "S4: a free span is not in its bin";
   }
   return nullptr;
@@ -27,15 +27,15 @@ const char* Spans::check_lists(std::uint64_t clean, std::uint64_t dirty, std::ui
     for (unsigned bin = 0; bin < Bins::count; ++bin) {
       const GranuleIndex head = free_[kind].head(bin);
       if ((head != no_granule) != (free_[kind].first_from(bin) == bin)) return "a bin's bit says other than its list";
-      for (GranuleIndex i = head; i != no_granule; i = record(i).next) ++listed;
+      for (GranuleIndex i = head; i != no_granule; i = record(i).free.next) ++listed;
     }
     if (listed != met[kind]) return "S4: a bin has a span that is not free";
   }
   std::uint64_t aged = 0, last = 0;
-  for (GranuleIndex i = oldest_; i != no_granule; i = record(i).newer) {
-    if (record(i).state != State::dirty || record(i).when < last) return "S5: the list by age is in disorder";
-    if ((record(i).newer == no_granule) != (newest_ == i)) return "S5: the newest dirty span is another";
-    last = record(i).when;
+  for (GranuleIndex i = oldest_; i != no_granule; i = record(i).free.newer) {
+    if (record(i).state != State::dirty || record(i).free.when < last) return "S5: the list by age is in disorder";
+    if ((record(i).free.newer == no_granule) != (newest_ == i)) return "S5: the newest dirty span is another";
+    last = record(i).free.when;
     ++aged;
   }
   if (aged != dirty || dirty_bytes != dirty_bytes_.read()) return "S5: dirty spans are not those by age, or not their sum";
@@ -65,7 +65,7 @@ const char* Spans::check_invariants() noexcept {
     }
     before = own;
   }
-  for (GranuleIndex i = purging_; i != no_granule; i = record(i).next) --purging;
+  for (GranuleIndex i = purging_; i != no_granule; i = record(i).free.next) --purging;
   if (purging != 0) return "S4: the list of those being purged has others";
   if (taken_bytes != taken_bytes_.read()) return "taken_bytes() is not the sum of what is taken";
   return check_lists(met[kind_clean], met[kind_dirty], dirty_bytes);

@@ -4,7 +4,9 @@
 
 #include "base/types.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace terrace::span {
 
@@ -22,50 +24,50 @@ enum class State : std::uint8_t {
   clean,     // free, reads as zero, takes no memory
   dirty,     // free, holds pages
   purging,   // free, in no list but that of spans whose pages a thread is giving back without the lock
-  slab,
-  large,
   interior,  // not the first granule of its span; the last one of a free span knows its `first`
+  taken,     // somebody's; this value and those beyond tell whose
+};
+/// The state of the spans that owner n has. The layer above numbers its owners.
+constexpr State taken_by(std::uint8_t n) noexcept {
+  return State{static_cast<std::uint8_t>(static_cast<unsigned>(State::taken) + n)};
+}
+
+/// Of a span that is free, at its first granule.
+struct FreePart {
+  GranuleIndex next, previous;  // in a bin, or among those being purged
+  GranuleIndex older, newer;    // dirty: given before this one, and after it
+  std::uint32_t bare;           // clean: so many of its granules have records without pages
+  std::uint64_t when;           // dirty: milliseconds at which it became free
+  const void* purger;           // purging: os::this_thread() of whoever does it
 };
 
-/// Of the free blocks of a slab, how many hold pages; all numbers are of blocks. See heap/slabs.h, [W].
-struct Waste {
-  std::uint16_t holes;    // free, and in a purged sector
-  std::uint16_t stuck;    // were resident when the slab was looked at, and shared their pages with blocks in use
-  std::uint16_t looked;   // in use then, or the most since
-  std::uint16_t counted;  // resident, and worth a look: counted in the sum of all slabs
-};
+inline constexpr std::size_t owners_part_size = 544;
 
-/// What is known of a span stands at its first granule; `first` also at every granule of a slab, at the last of any span, and
-/// at the one in which a large block starts. state, granules and first are written under the lock of the span level, since
-/// neighbours read them; the rest belongs to whoever has the span.
+/// What is known of a span stands at its first granule; `first` also at the last of any span, at every granule of one that is
+/// cut into pieces, and where its owner asks for it (Spans::set_first). state, granules and first are written under the lock of
+/// the span level, since neighbours read them. The rest is the span level's while the span is free, and its owner's while it is
+/// taken: who takes or gives a span finds nothing of what the other has left there.
 struct Record {
   State state;
-  std::uint8_t home_class;    // slab: see heap/size_class.h
-  std::uint16_t block_count;  // slab: how many blocks fit.  large: see Moved in heap/large.cpp
-  std::uint32_t granules;     // length of the span
+  std::uint32_t granules;  // length of the span
   GranuleIndex first;
-  GranuleIndex next, previous;  // in a free list, in the list of partial slabs
-  std::uint16_t free_blocks;    // slab: how many of them are free
-  std::uint8_t list;            // slab: see heap/slabs.h
   union {
-    std::uint32_t start;  // slab: colour.  large: line offset, in the granule where the block starts
-    GranuleIndex older;   // dirty: given before this one
-    std::uint32_t bare;   // clean: so many of its granules have records without pages
+    FreePart free;
+    alignas(std::uint64_t) std::byte owners[owners_part_size];
   };
-  union {
-    std::uint32_t scan;  // slab: no block is free in the words of free_map before this one.  large: that granule - first
-    GranuleIndex newer;  // dirty: given after this one
-  };
-  union {
-    std::uint64_t when;  // dirty: milliseconds at which it became free.  large: bytes asked for
-    Waste waste;         // slab
-  };
-  union {
-    std::uint64_t purged;  // slab: one bit per sector (heap/sectors.h), set = its pages are given back
-    const void* purger;    // purging: os::this_thread() of whoever does it
-  };
-  // slab: one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule.
-  std::uint64_t free_map[64];
+
+  /// What the owner of a taken span keeps here, which is zero in a span that nobody had before, and anything in another.
+  template <class T>
+  T& owners_part() noexcept {
+    static_assert(sizeof(T) <= owners_part_size && alignof(T) <= alignof(std::uint64_t),
+                  "the owner's part is longer than its room");
+    static_assert(std::is_trivial_v<T>, "records are zeroed memory, not constructed");
+    return *reinterpret_cast<T*>(owners);
+  }
+  template <class T>
+  const T& owners_part() const noexcept {
+    return const_cast<Record*>(this)->owners_part<T>();
+  }
 };
 static_assert(sizeof(Record) == 560, "below 1 % of a granule");
 

@@ -30,18 +30,19 @@ bool purge_in_pieces(std::byte* from, std::size_t bytes) noexcept {
 }  // namespace
 
 void Spans::link_purging(GranuleIndex first) noexcept {
-  Record& r = record(first);
-  r.state = State::purging;
-  r.previous = no_granule;
-  r.next = purging_;
-  if (purging_ != no_granule) record(purging_).previous = first;
+  FreePart& f = record(first).free;
+  record(first).state = State::purging;
+  f.previous = no_granule;
+  f.next = purging_;
+  f.purger = os::this_thread();
+  if (purging_ != no_granule) record(purging_).free.previous = first;
   purging_ = first;
 }
 
 void Spans::unlink_purging(GranuleIndex first) noexcept {
-  const Record& r = record(first);
-  (r.previous == no_granule ? purging_ : record(r.previous).next) = r.next;
-  if (r.next != no_granule) record(r.next).previous = r.previous;
+  const FreePart& f = record(first).free;
+  (f.previous == no_granule ? purging_ : record(f.previous).free.next) = f.next;
+  if (f.next != no_granule) record(f.next).free.previous = f.previous;
 }
 
 // Bytes purged; 0 when nothing is dirty, or the system does not take it: then it stays dirty, and is the newest, so that the
@@ -50,10 +51,9 @@ std::uint64_t Spans::purge_oldest() noexcept {
   const GranuleIndex first = oldest_;
   if (first == no_granule) return 0;
   const std::uint32_t granules = record(first).granules;
-  const std::uint64_t when = record(first).when;
+  const std::uint64_t when = record(first).free.when;
   unlink(first);
   link_purging(first);
-  record(first).purger = os::this_thread();
   mutex_.unlock();
   const bool purged = purge_in_pieces(window_.address(first), bytes_of(granules));
   mutex_.lock();
@@ -69,10 +69,9 @@ std::uint64_t Spans::purge_oldest() noexcept {
 // most. As a purge, without the lock: nobody else knows the span meanwhile.
 void Spans::strip(GranuleIndex first) noexcept {
   const std::uint32_t granules = record(first).granules;
-  if (granules - min_of(granules, record(first).bare) < worth_stripping) return;
+  if (granules - min_of(granules, record(first).free.bare) < worth_stripping) return;
   unlink(first);
   link_purging(first);
-  record(first).purger = os::this_thread();
   mutex_.unlock();
   window_.purge_records(first + 1, granules - 2);
   mutex_.lock();
@@ -111,8 +110,8 @@ void Spans::settle() noexcept {
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
   retention_.fade();
-  for_large_.fade();
-  while (oldest_ != no_granule && record(oldest_).when + decay_ms_ <= now && purge_oldest() != 0) {
+  whole_.fade();
+  while (oldest_ != no_granule && record(oldest_).free.when + decay_ms_ <= now && purge_oldest() != 0) {
   }
 }
 
@@ -120,7 +119,7 @@ std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t purged = purge_beyond(bytes);
   retention_.given_back(purged);
-  for_large_.given_back(purged);
+  whole_.given_back(purged);
   return purged;
 }
 
@@ -143,10 +142,10 @@ void Spans::wait_for_purges() noexcept {
 void Spans::reset_after_fork() noexcept {
   mutex_.reset_after_fork();
   for (GranuleIndex first = purging_, next = no_granule; first != no_granule; first = next) {
-    next = record(first).next;
-    if (record(first).purger == os::this_thread()) continue;
+    next = record(first).free.next;
+    if (record(first).free.purger == os::this_thread()) continue;
     unlink_purging(first);
-    insert_free(first, State::dirty, record(first).granules, record(first).when);
+    insert_free(first, State::dirty, record(first).granules, record(first).free.when);
   }
 }
 

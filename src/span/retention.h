@@ -12,9 +12,9 @@
 
 namespace terrace::span {
 
-/// Slabs of small blocks are needed again so often before they are kept: a thousand threads that take, free and sleep do it
-/// once.
-inline constexpr std::uint64_t small_regret = 8;
+/// Memory of pieces that share pages is needed again so often before it is kept: a thousand threads that take, free and sleep
+/// do it once.
+inline constexpr std::uint64_t fine_regret = 8;
 /// What such pieces alone may raise an allowance to: the bound on all free memory (heap/surplus.cpp) has room for it.
 inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
 

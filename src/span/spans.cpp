@@ -22,25 +22,25 @@ void Spans::set_ends(GranuleIndex first, std::uint32_t granules) noexcept {
 // Before `newer`, at the end with no_granule. There the time is at least that of the last one, whatever the clocks of two
 // threads said: S5.
 void Spans::insert_by_age(GranuleIndex first, GranuleIndex newer) noexcept {
-  Record& r = record(first);
-  r.newer = newer;
-  r.older = newer == no_granule ? newest_ : record(newer).older;
-  if (newer == no_granule && newest_ != no_granule) r.when = max_of(r.when, record(newest_).when);
-  (r.older == no_granule ? oldest_ : record(r.older).newer) = first;
-  (newer == no_granule ? newest_ : record(newer).older) = first;
+  FreePart& f = record(first).free;
+  f.newer = newer;
+  f.older = newer == no_granule ? newest_ : record(newer).free.older;
+  if (newer == no_granule && newest_ != no_granule) f.when = max_of(f.when, record(newest_).free.when);
+  (f.older == no_granule ? oldest_ : record(f.older).free.newer) = first;
+  (newer == no_granule ? newest_ : record(newer).free.older) = first;
 }
 
 void Spans::remove_by_age(GranuleIndex first) noexcept {
-  const Record& r = record(first);
-  (r.older == no_granule ? oldest_ : record(r.older).newer) = r.newer;
-  (r.newer == no_granule ? newest_ : record(r.newer).older) = r.older;
+  const FreePart& f = record(first).free;
+  (f.older == no_granule ? oldest_ : record(f.older).free.newer) = f.newer;
+  (f.newer == no_granule ? newest_ : record(f.newer).free.older) = f.older;
 }
 
 // `newer`: the place of a dirty span by age, see insert_by_age().
 void Spans::link(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when, GranuleIndex newer) noexcept {
   set_ends(first, granules);
   record(first).state = state;
-  record(first).when = when;
+  record(first).free.when = when;
   free_[kind_of(state)].insert(window_, first);
   if (state != State::dirty) return;
   insert_by_age(first, newer);
@@ -56,15 +56,15 @@ void Spans::unlink(GranuleIndex first) noexcept {
 }
 
 // The neighbours' records tell whether they are free: the first granule of the one behind, the last of the one before. Where
-// the span begins now. `bare`: see Record; means nothing for a dirty one.
+// the span begins now. `bare`: see FreePart; means nothing for a dirty one.
 GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
                                 std::uint32_t bare) noexcept {
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (first + granules < frontier && record(first + granules).state == state) {
     const Record& behind = record(first + granules);
     const std::uint32_t more = behind.granules;
-    when = max_of(when, behind.when);
-    bare += behind.bare;
+    when = max_of(when, behind.free.when);
+    bare += behind.free.bare;
     unlink(first + granules);
     record(first + granules).state = State::interior;
     granules += more;
@@ -74,34 +74,34 @@ GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t g
     const GranuleIndex before = last.state == State::interior ? last.first : first - 1;
     if (record(before).state == state && before + record(before).granules == first) {
       unlink(before);
-      when = max_of(when, record(before).when);
-      bare += record(before).bare;
+      when = max_of(when, record(before).free.when);
+      bare += record(before).free.bare;
       granules += record(before).granules;
       record(first).state = State::interior;
       first = before;
     }
   }
   link(first, state, granules, when, no_granule);
-  if (state == State::clean) record(first).bare = bare;
+  if (state == State::clean) record(first).free.bare = bare;
   return first;
 }
 
 // What is left over keeps its state, and its age.
-Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state) noexcept {
+Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut) noexcept {
   const State was = record(first).state;
   TERRACE_ASSERT(is_free(was) && record(first).granules >= granules, "spans: what is taken is not free, or too short");
   const std::uint32_t length = record(first).granules;
-  const std::uint64_t when = record(first).when;
-  const GranuleIndex newer = record(first).newer;  // means nothing for a clean one
-  const std::uint32_t bare = record(first).bare;   // means nothing for a dirty one
+  const std::uint64_t when = record(first).free.when;
+  const GranuleIndex newer = record(first).free.newer;  // means nothing for a clean one
+  const std::uint32_t bare = record(first).free.bare;   // means nothing for a dirty one
   unlink(first);
   if (length > granules) {
     link(first + granules, was, length - granules, when, newer);
-    if (was == State::clean) record(first + granules).bare = min_of(bare, length - granules);
+    if (was == State::clean) record(first + granules).free.bare = min_of(bare, length - granules);
   }
   set_ends(first, granules);
   record(first).state = state;
-  if (state == State::slab) {
+  if (cut != Cut::whole) {
     for (std::uint32_t g = 1; g < granules; ++g) record(first + g).first = first;
   }
   taken_bytes_.add(bytes_of(granules));
@@ -110,10 +110,10 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   return {.first = first, .clean = was == State::clean, .untouched = untouched};
 }
 
-GranuleIndex Spans::find(std::uint32_t granules, bool worth_keeping) noexcept {
+GranuleIndex Spans::find(std::uint32_t granules, Cut cut) noexcept {
   const GranuleIndex dirty = free_[kind_dirty].find(window_, granules);
   if (dirty != no_granule) return dirty;
-  retention_.needed(bytes_of(granules), worth_keeping ? 1 : small_regret);
+  retention_.needed(bytes_of(granules), cut == Cut::fine ? fine_regret : 1);
   return free_[kind_clean].find(window_, granules);
 }
 
@@ -138,21 +138,21 @@ GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
   return free_[kind_clean].find(window_, granules, Bins::all_candidates);
 }
 
-Spans::Span Spans::take(std::uint32_t granules, State state, bool worth_keeping) noexcept {
+Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut) noexcept {
   const os::LockGuard guard(mutex_);
-  GranuleIndex found = find(granules, worth_keeping);
-  if (state == State::large && (found == no_granule || record(found).state == State::clean)) {
-    for_large_.needed(bytes_of(granules));
+  GranuleIndex found = find(granules, cut);
+  if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) {
+    whole_.needed(bytes_of(granules));
   }
   if (found == no_granule) found = grow(granules);
   if (found == no_granule) found = find_when_short(granules);
   if (found == no_granule) return {};
   counters_.taken.add();
-  return carve(found, granules, state);
+  return carve(found, granules, state, cut);
 }
 
 void Spans::insert_given(GranuleIndex first, std::uint64_t now) noexcept {
-  TERRACE_ASSERT(record(first).state >= State::slab && record(first).first == first, "spans: what is given was not taken");
+  TERRACE_ASSERT(record(first).state >= State::interior && record(first).first == first, "spans: what is given was not taken");
   last_given_ = record(first).granules;
   taken_bytes_.add(std::uint64_t{0} - bytes_of(last_given_));
   counters_.given.add();
@@ -193,7 +193,7 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex behind = first + have;
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (behind >= frontier || !is_free(record(behind).state) || record(behind).granules < more) return false;
-  carve(behind, more, State::interior);
+  carve(behind, more, State::interior, Cut::whole);
   set_ends(first, granules);
   return true;
 }
@@ -206,7 +206,7 @@ GranuleIndex Spans::split(GranuleIndex first, std::uint32_t granules) noexcept {
   const std::uint32_t more = record(first).granules - granules;
   set_ends(first, granules);
   set_ends(rest, more);
-  record(rest).state = State::interior;  // no block starts here
+  record(rest).state = State::interior;  // nothing of its owner's starts here
   counters_.taken.add();
   return rest;
 }

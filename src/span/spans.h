@@ -30,6 +30,13 @@ struct SpanCounters {  // under the lock
   LockedCounter taken, given, grown, purged_bytes;
 };
 
+/// What the owner of a span makes of it.
+enum class Cut : std::uint8_t {
+  whole,   // one piece
+  coarse,  // pieces with pages of their own; each granule finds the first
+  fine,    // pieces that share pages, and so share faults; each granule finds the first
+};
+
 class Spans {
  public:
   bool open() noexcept { return window_.open(); }
@@ -39,10 +46,10 @@ class Spans {
     bool clean = false;      // it has no pages, unless a program wrote to memory that it had freed
     bool untouched = false;  // it was never taken before, so that it reads as zero whatever the program did
   };
-  /// A span of exactly `granules`; its record has only `granules`, `first` and a state set by the caller's `state`.
-  /// `worth_keeping`: if such pieces are needed soon after memory was purged, it should have been kept. Not so for slabs of
-  /// small blocks, whose faults many blocks share: what a thousand threads that use some of those leave behind is to be little.
-  Span take(std::uint32_t granules, State state, bool worth_keeping = true) noexcept;
+  /// A span of exactly `granules`, in the state of its owner, taken_by(n); the owner's part of its record holds anything.
+  /// If it is needed soon after memory was purged, that should have been kept: in part only where it is cut finely, since what
+  /// a thousand threads that use some such pieces leave behind is to be little.
+  Span take(std::uint32_t granules, State state, Cut cut = Cut::whole) noexcept;
   /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// The first half of give(), for callers that hold a lock; settle() follows when they hold it no more.
@@ -70,19 +77,19 @@ class Spans {
   /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
 
-  /// Dirty memory beyond all other bounds, because large blocks needed again what was given back a moment before. By ticks that
-  /// has faded after some seconds.
-  std::uint64_t regretted_for_large() noexcept { return for_large_.bound(0); }
+  /// Dirty memory beyond all other bounds, because spans of one piece needed again what was given back a moment before. By
+  /// ticks that has faded after some seconds.
+  std::uint64_t regretted_for_whole() noexcept { return whole_.bound(0); }
 
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
   std::uint64_t taken_bytes() const noexcept { return taken_bytes_.read(); }
-  /// Of these, without what slabs hold free: what the allowances are shares of. Two numbers, read one after the other.
+  /// Of these, without what their owners hold unused: what the allowances are shares of. Two numbers, read one after the other.
   std::uint64_t in_use_bytes() const noexcept {
     const std::uint64_t unused = unused_bytes_.read(), taken = taken_bytes_.read();
     return taken - min_of(taken, unused);
   }
-  /// By whoever makes slabs of spans: bytes in which no block is in use; modulo 2^64.
+  /// By owners: bytes of their spans that nobody uses; modulo 2^64.
   void add_unused(std::uint64_t bytes) noexcept { unused_bytes_.add(bytes); }
   const SpanCounters& counters() const noexcept { return counters_; }
   os::RankedMutex<os::Rank::spans>& mutex() noexcept { return mutex_; }
@@ -114,10 +121,10 @@ class Spans {
   void insert_given(GranuleIndex first, std::uint64_t now) noexcept;
   GranuleIndex insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
                            std::uint32_t bare = 0) noexcept;
-  GranuleIndex find(std::uint32_t granules, bool worth_keeping) noexcept;
+  GranuleIndex find(std::uint32_t granules, Cut cut) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
-  Span carve(GranuleIndex first, std::uint32_t granules, State state) noexcept;
+  Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut) noexcept;
   std::uint64_t bound() noexcept;
   void link_purging(GranuleIndex first) noexcept;
   void unlink_purging(GranuleIndex first) noexcept;
@@ -140,7 +147,7 @@ class Spans {
   SharedCounter unused_bytes_;
   SpanCounters counters_;
   Retention retention_{retention};  // under the lock, as the next
-  Retention for_large_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
+  Retention whole_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
   std::uint64_t decay_ms_ = 1000;
 };
 

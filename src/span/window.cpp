@@ -69,15 +69,15 @@ bool Window::open_reserved() noexcept {
 }
 
 // The byte map keeps its distance from base, which the fast path knows. The records need not, and lie behind the map where they
-// fit below base. What is between is given back. Half as much as the blocks get stays free: stacks need addresses as well.
+// fit below base. What is between is given back. Half as much as the spans get stays free: stacks need addresses as well.
 bool Window::reserve(std::uint32_t granules) noexcept {
   const std::size_t page = os::page_size();
   const std::size_t map = round_up(std::size_t{granules}, page);
   const std::size_t records = round_up(granules * sizeof(Record), page);
   const bool below_base = map + records <= map_size;
   const std::size_t metadata = below_base ? map_size : map_size + records;
-  const std::size_t blocks = std::size_t{granules} << granule_shift;
-  const std::size_t bytes = blocks + granule_size + max_of(metadata, map + records + blocks / 2);
+  const std::size_t spans = std::size_t{granules} << granule_shift;
+  const std::size_t bytes = spans + granule_size + max_of(metadata, map + records + spans / 2);
   auto* const start = static_cast<std::byte*>(os::reserve(bytes, nullptr));
   if (start == nullptr) return false;
   std::byte* const base = pointer_to(round_up(address_of(start) + metadata, granule_size));
@@ -86,7 +86,7 @@ bool Window::reserve(std::uint32_t granules) noexcept {
   };
   release(start, base - metadata);
   release(base - map_size + map + (below_base ? records : 0), base);
-  release(base + blocks, start + bytes);
+  release(base + spans, start + bytes);
   limit_ = granules;
   place_at(base, below_base ? base - map_size + map : base - metadata);
   return true;
@@ -131,7 +131,7 @@ bool Window::extend_metadata(GranuleIndex first, std::uint32_t granules) noexcep
          extend_array(records_end_, bytes(records_ + first), bytes(records_ + end), records_end_ != bytes(records_));
 }
 
-// The blocks first: who asks for terabytes is refused before metadata is mapped for them.
+// The granules first: who asks for terabytes is refused before metadata is mapped for them.
 os::Mapped Window::map_granules(GranuleIndex first, std::uint32_t granules) noexcept {
   const bool adjacent = first == frontier_ && first != 0 && record(first - 1).state != State::unmapped;
   const os::Mapped result = map_range(address(first), address(first + granules), adjacent);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The window: one range of addresses in which all blocks lie, so that one subtraction tells ours from foreign and one byte per
-// granule tells the class. Nothing is reserved in advance: the window is a place, far from where the kernel puts mappings, and
-// grows in steps at its frontier. That is why address-space limits (RLIMIT_AS, overcommit) cost nothing.
+// The window: one range of addresses in which all spans lie, so that one subtraction tells ours from foreign and one byte per
+// granule tells what its owner says of it. Nothing is reserved in advance: the window is a place, far from where the kernel
+// puts mappings, and grows in steps at its frontier. That is why address-space limits (RLIMIT_AS, overcommit) cost nothing.
 //
 //      base - records - map        base - map          base                      frontier           base + 4 TiB
-//      | records, one per granule  | byte per granule  | blocks ................. | not mapped yet ...... |
+//      | records, one per granule  | byte per granule  | spans .................. | not mapped yet ...... |
 //
 // Who else maps memory in the window is an obstacle. The frontier goes behind it, however long it is, as long as the window has
 // addresses there. The records of an obstacle can be read, and stay zero: State::unmapped.
@@ -44,8 +44,8 @@ class Window {
   }
   std::byte* address(GranuleIndex i) const noexcept { return base_ + (std::size_t{i} << granule_shift); }
   Record& record(GranuleIndex i) const noexcept { return records_[i]; }
-  /// The byte that the fast path of free looks up; 0: no small block lies here.
-  std::uint8_t& class_byte(GranuleIndex i) const noexcept { return map_[i]; }
+  /// A byte of the page map, for whoever has the span: what fast paths look up. It sets it back to 0 before it gives the span.
+  std::uint8_t& owners_byte(GranuleIndex i) const noexcept { return map_[i]; }
 
   /// Gives the pages back that hold nothing but records of these granules, which read as zero then. To be called with the inner
   /// granules of a span that only the caller knows.

@@ -36,13 +36,16 @@ class Walk {
   void count_span(GranuleIndex i) {
     const Record& r = window_.record(i);
     if (r.state == State::dirty) census_.dirty_granules += r.granules;
-    if (r.state == State::large && !heap.large().is_kept(r)) ++census_.large_blocks;
-    if (r.state != State::slab) return;
+    if (r.state == large_span && !heap.large().is_kept(r)) ++census_.large_blocks;
+    if (r.state != slab_span) return;
+    const SlabRecord& slab = r.owners_part<SlabRecord>();
+    const std::uint8_t home = window_.owners_byte(i);
     std::uint32_t free = 0;
-    for (std::uint32_t w = 0; w * 64 < r.block_count; ++w) free += static_cast<std::uint32_t>(std::popcount(r.free_map[w]));
-    EXPECT_EQ(free, r.free_blocks) << "bits of the slab at granule " << i;
-    EXPECT_EQ(window_.class_byte(i), r.home_class) << "page map at granule " << i;
-    census_.by_class[class_at(r.home_class)].out_of_slabs += r.block_count - free;
+    for (std::uint32_t w = 0; w * 64 < slab.block_count; ++w)
+      free += static_cast<std::uint32_t>(std::popcount(slab.free_map[w]));
+    EXPECT_EQ(free, slab.free_blocks) << "bits of the slab at granule " << i;
+    EXPECT_NE(home, 0) << "page map at granule " << i;
+    census_.by_class[class_at(home)].out_of_slabs += slab.block_count - free;
   }
 
   void count_slot(level::Slot& slot) {
@@ -68,7 +71,7 @@ class Walk {
   void check_block(const void* block, std::size_t home) {
     EXPECT_TRUE(seen_.insert(block).second) << block << " is in two chains";
     ASSERT_TRUE(window_.contains(block)) << block;
-    EXPECT_EQ(window_.class_byte(window_.index_of(block)), home) << block;
+    EXPECT_EQ(window_.owners_byte(window_.index_of(block)), home) << block;
     ASSERT_TRUE(heap.slabs().is_block(block));
     EXPECT_FALSE(heap.slabs().is_free(block)) << block << " is in a chain and free in its slab";
   }

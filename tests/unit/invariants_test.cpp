@@ -51,9 +51,9 @@ class InvariantsTest : public testing::Test {
     for (void* p : large_) terrace_free(p);
   }
   // Two slabs of the class are never alike by accident: one with blocks of ours in it.
-  Record& slab() {
+  SlabRecord& slab() {
     const span::Window& w = heap.spans().window();
-    return w.record(w.record(w.index_of(blocks_[1])).first);
+    return w.record(w.record(w.index_of(blocks_[1])).first).owners_part<SlabRecord>();
   }
   Record& span_in(State state) {
     const span::Window& w = heap.spans().window();
@@ -102,7 +102,7 @@ TEST_F(InvariantsTest, words_of_slots) {
 }
 
 TEST_F(InvariantsTest, pages_of_slabs) {
-  Record& r = slab();
+  SlabRecord& r = slab();
   {
     const Broken purged(r.purged, ~std::uint64_t{0});
     expect_complaint("W1: ");
@@ -123,18 +123,18 @@ TEST_F(InvariantsTest, pages_of_slabs) {
     const Broken bits(r.free_map[0], r.free_map[0] ^ 1);
     expect_complaint("slabs: ");
   }
-  const Broken byte(heap.spans().window().class_byte(r.first), 0);
+  const Broken byte(heap.spans().window().owners_byte(heap.spans().window().index_of(blocks_[1])), 0);
   expect_complaint("");
 }
 
 TEST_F(InvariantsTest, spans) {
   {
-    Record& r = span_in(State::large);
+    Record& r = span_in(large_span);
     const Broken length(r.granules, r.granules + 1);
     expect_complaint("S");
   }
   {
-    Record& r = span_in(State::large);
+    Record& r = span_in(large_span);
     const Broken first((&r + r.granules - 1)->first, r.first + 1);
     expect_complaint("S2: ");
   }
@@ -147,8 +147,8 @@ TEST_F(InvariantsTest, spans) {
     const Broken state(r.state, State::purging);
     expect_complaint("S4: ");
   }
-  const Broken when(r.when, ~std::uint64_t{0});
-  if (r.newer != span::no_granule) expect_complaint("S5: ");
+  const Broken when(r.free.when, ~std::uint64_t{0});
+  if (r.free.newer != span::no_granule) expect_complaint("S5: ");
 }
 
 TEST_F(InvariantsTest, depots) {
@@ -204,7 +204,7 @@ TEST_F(AssertionsDeathTest, a_span_is_given_once) {
   terrace_free(terrace_malloc(size));  // the heap has its place before another window looks for one
   static auto* const spans = new span::Spans;
   ASSERT_TRUE(spans->open());
-  const GranuleIndex first = spans->take(4, State::large).first;
+  const GranuleIndex first = spans->take(4, State::taken).first;
   spans->give(first);
   EXPECT_DEATH(spans->give(first), "internal error: spans: what is given was not taken\n");
 }

@@ -123,7 +123,7 @@ class MoveTest : public testing::Test {
       ASSERT_NE(r.state, State::interior) << i;
       ASSERT_NE(r.granules, 0U) << i;
       if (r.state == State::dirty) dirty += r.granules;
-      if (r.state == State::slab || r.state == State::large) taken += r.granules;
+      if (r.state >= State::taken) taken += r.granules;
       i += r.granules;
       ASSERT_LE(i, frontier);
     }

@@ -22,7 +22,7 @@ constexpr std::uint32_t long_to_purge = 2048;  // granules: 128 MiB, some millis
 template <typename Seen>
 void give_until(Spans& spans, GranuleIndex& purged, const Seen& seen) {
   for (int i = 0; i < 1000 && !seen(); ++i) {
-    const GranuleIndex first = spans.take(long_to_purge, State::large).first;
+    const GranuleIndex first = spans.take(long_to_purge, State::taken).first;
     ASSERT_NE(first, no_granule);
     std::memset(spans.window().address(first), 1, long_to_purge * granule_size);
     __atomic_store_n(&purged, first, __ATOMIC_RELEASE);
@@ -36,12 +36,12 @@ bool is_one_cpu() { return sysconf(_SC_NPROCESSORS_ONLN) == 1; }
 TEST_F(SpansTest, others_take_and_give_while_a_thread_purges) {
   std::atomic<bool> seen = false, done = false;
   GranuleIndex purged = 0;
-  ASSERT_EQ(spans_->take(1, State::large).first, purged);  // granule 0 is never being purged
+  ASSERT_EQ(spans_->take(1, State::taken).first, purged);  // granule 0 is never being purged
   std::thread other([&] {
     while (!done && !seen) {
       const GranuleIndex watched = __atomic_load_n(&purged, __ATOMIC_ACQUIRE);
       if (!is_purging(watched)) continue;
-      const GranuleIndex mine = spans_->take(1, State::large).first;
+      const GranuleIndex mine = spans_->take(1, State::taken).first;
       spans_->give(mine);
       if (is_purging(watched)) seen = true;  // taken and given, all within the system call
     }
@@ -57,7 +57,7 @@ TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
   std::atomic<bool> seen = false, done = false;
   GranuleIndex purged = 0;
   int status = -1;
-  ASSERT_EQ(spans_->take(1, State::large).first, purged);
+  ASSERT_EQ(spans_->take(1, State::taken).first, purged);
   std::thread other([&] {
     while (!done && !seen) {
       if (!is_purging(__atomic_load_n(&purged, __ATOMIC_ACQUIRE))) continue;
@@ -70,7 +70,7 @@ TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
           spans_->reset_after_fork();
           const bool sound = spans_->check_invariants() == nullptr;
           const bool dirty = spans_->dirty_bytes() >= long_to_purge * granule_size;
-          _exit(sound && dirty && spans_->take(long_to_purge, State::large).first == watched ? 0 : 1);
+          _exit(sound && dirty && spans_->take(long_to_purge, State::taken).first == watched ? 0 : 1);
         }
         waitpid(child, &status, 0);
       }
@@ -94,7 +94,7 @@ bool is_resident(const void* p) {
 TEST_F(SpansTest, records_of_a_long_clean_span_have_no_pages) {
   constexpr std::uint32_t many = 1000;
   std::vector<GranuleIndex> taken;
-  for (std::uint32_t i = 0; i < many; ++i) taken.push_back(spans_->take(1, State::large).first);
+  for (std::uint32_t i = 0; i < many; ++i) taken.push_back(spans_->take(1, State::taken).first);
   const void* const middle = &spans_->window().record(taken[many / 2]);
   ASSERT_TRUE(is_resident(middle));
   for (const GranuleIndex first : taken) spans_->give(first);
@@ -102,7 +102,7 @@ TEST_F(SpansTest, records_of_a_long_clean_span_have_no_pages) {
   EXPECT_FALSE(is_resident(middle));
   EXPECT_STREQ(spans_->check_invariants(), nullptr);
   EXPECT_TRUE(is_resident(&spans_->window().record(taken.front())));
-  for (GranuleIndex& first : taken) first = spans_->take(1, State::large).first;
+  for (GranuleIndex& first : taken) first = spans_->take(1, State::taken).first;
   EXPECT_STREQ(spans_->check_invariants(), nullptr);
   for (const GranuleIndex first : taken) spans_->give(first);
 }
@@ -116,7 +116,7 @@ volatile std::sig_atomic_t was_interrupted = 0, was_left_out = 0;
 TEST_F(SpansTest, a_purge_that_a_forking_handler_interrupts_keeps_its_span_in_the_child) {
   interrupted = spans_;
   was_interrupted = 0;
-  ASSERT_EQ(spans_->take(1, State::large).first, 0U);
+  ASSERT_EQ(spans_->take(1, State::taken).first, 0U);
   interrupted_at = 0;
   struct sigaction action = {}, before = {};
   action.sa_handler = [](int) {

@@ -10,7 +10,7 @@ namespace terrace::span {
 namespace {
 
 TEST_F(SpansTest, fresh_spans_are_zero_and_writable) {
-  const auto s = spans_->take(3, State::large);
+  const auto s = spans_->take(3, State::taken);
   ASSERT_NE(s.first, no_granule);
   EXPECT_TRUE(s.clean && s.untouched);
   EXPECT_EQ(memory(s.first)[3 * granule_size - 1], std::byte{0});
@@ -18,46 +18,46 @@ TEST_F(SpansTest, fresh_spans_are_zero_and_writable) {
 }
 
 TEST_F(SpansTest, a_given_span_is_taken_again_dirty) {
-  const auto a = spans_->take(2, State::large);
+  const auto a = spans_->take(2, State::taken);
   spans_->give(a.first);
-  const auto b = spans_->take(2, State::large);
+  const auto b = spans_->take(2, State::taken);
   EXPECT_EQ(b.first, a.first);
   EXPECT_FALSE(b.clean || b.untouched);
 }
 
 TEST_F(SpansTest, neighbours_merge) {
-  const auto a = spans_->take(2, State::large);
-  const auto b = spans_->take(2, State::large);
-  const auto c = spans_->take(2, State::large);
-  const auto guard = spans_->take(1, State::large);
+  const auto a = spans_->take(2, State::taken);
+  const auto b = spans_->take(2, State::taken);
+  const auto c = spans_->take(2, State::taken);
+  const auto guard = spans_->take(1, State::taken);
   (void)guard;
   ASSERT_EQ(b.first, a.first + 2);
   ASSERT_EQ(c.first, b.first + 2);
   spans_->give(a.first);
   spans_->give(c.first);
   spans_->give(b.first);
-  EXPECT_EQ(spans_->take(6, State::large).first, a.first);
+  EXPECT_EQ(spans_->take(6, State::taken).first, a.first);
 }
 
 TEST_F(SpansTest, extends_into_what_is_free_behind_and_no_further) {
-  const auto a = spans_->take(2, State::large);
-  const auto b = spans_->take(2, State::large);
+  const auto a = spans_->take(2, State::taken);
+  const auto b = spans_->take(2, State::taken);
   EXPECT_FALSE(spans_->extend(a.first, 3));
   spans_->give(b.first);
   EXPECT_TRUE(spans_->extend(a.first, 3));
   std::memset(memory(a.first), 1, 3 * granule_size);
   spans_->shorten(a.first, 1);
-  EXPECT_EQ(spans_->take(2, State::large).first, a.first + 1);
+  EXPECT_EQ(spans_->take(2, State::taken).first, a.first + 1);
 }
 
 TEST_F(SpansTest, purged_memory_is_zero_again_and_counted) {
-  const auto a = spans_->take(4, State::large);
+  const auto a = spans_->take(4, State::taken);
   std::memset(memory(a.first), 1, 4 * granule_size);
   spans_->give(a.first);
   EXPECT_EQ(spans_->dirty_bytes(), 4 * granule_size);
   EXPECT_EQ(spans_->purge_all(), 4 * granule_size);
   EXPECT_EQ(spans_->dirty_bytes(), 0U);
-  const auto b = spans_->take(4, State::large);
+  const auto b = spans_->take(4, State::taken);
   EXPECT_TRUE(b.clean);
   EXPECT_FALSE(b.untouched);  // a program may write to it while it is free
   EXPECT_EQ(memory(b.first)[17], std::byte{0});
@@ -65,9 +65,9 @@ TEST_F(SpansTest, purged_memory_is_zero_again_and_counted) {
 
 TEST_F(SpansTest, decay_purges_what_has_been_free_for_long_enough) {
   spans_->set_decay(1000);
-  const auto a = spans_->take(4, State::large);
+  const auto a = spans_->take(4, State::taken);
   spans_->give(a.first);
-  const std::uint64_t when = spans_->window().record(a.first).when;
+  const std::uint64_t when = spans_->window().record(a.first).free.when;
   spans_->decay(when + 999);
   EXPECT_NE(spans_->dirty_bytes(), 0U);
   spans_->decay(when + 1000);
@@ -78,7 +78,7 @@ TEST_F(SpansTest, a_loop_that_frees_all_each_time_gives_it_back_once) {
   const auto turn = [this] {
     GranuleIndex held[32];
     for (GranuleIndex& h : held) {
-      h = spans_->take(2, State::large).first;
+      h = spans_->take(2, State::taken).first;
       memory(h)[0] = std::byte{1};
     }
     for (const GranuleIndex h : held) spans_->give(h);
@@ -94,8 +94,8 @@ TEST_F(SpansTest, a_loop_that_frees_all_each_time_gives_it_back_once) {
 }
 
 TEST_F(SpansTest, an_impossible_request_fails_and_harms_nothing) {
-  EXPECT_EQ(spans_->take(max_granules, State::large).first, no_granule);
-  EXPECT_NE(spans_->take(1, State::large).first, no_granule);
+  EXPECT_EQ(spans_->take(max_granules, State::taken).first, no_granule);
+  EXPECT_NE(spans_->take(1, State::taken).first, no_granule);
 }
 
 TEST(bins, spans_of_a_higher_bin_are_always_long_enough) {
@@ -114,8 +114,8 @@ TEST(bins, spans_of_a_higher_bin_are_always_long_enough) {
 TEST_F(SpansTest, finding_a_span_does_not_look_at_all_that_are_free) {
   static_assert(Bins::bin_of(64) == Bins::bin_of(67));
   const auto taken = [this](std::uint32_t granules) {
-    const GranuleIndex first = spans_->take(granules, State::large).first;
-    EXPECT_NE(spans_->take(1, State::large).first, no_granule);  // keeps neighbours from merging
+    const GranuleIndex first = spans_->take(granules, State::taken).first;
+    EXPECT_NE(spans_->take(1, State::taken).first, no_granule);  // keeps neighbours from merging
     return first;
   };
   std::vector<GranuleIndex> all = {taken(40000), taken(67)};
@@ -125,23 +125,23 @@ TEST_F(SpansTest, finding_a_span_does_not_look_at_all_that_are_free) {
     spans_->give(i);
     spans_->purge_all();
   }
-  const GranuleIndex longer = spans_->take(66, State::large).first;
+  const GranuleIndex longer = spans_->take(66, State::taken).first;
   EXPECT_NE(longer, no_granule);
   EXPECT_NE(longer, fits);
-  EXPECT_EQ(spans_->take(64, State::large).first, all.back());
-  EXPECT_EQ(spans_->take(66, State::large).first, fits);
+  EXPECT_EQ(spans_->take(64, State::taken).first, all.back());
+  EXPECT_EQ(spans_->take(66, State::taken).first, fits);
 }
 
 TEST_F(SpansTest, what_is_left_of_a_dirty_span_keeps_its_age) {
-  const GranuleIndex old = spans_->take(3, State::large).first;
-  ASSERT_NE(spans_->take(1, State::large).first, no_granule);
-  const GranuleIndex young = spans_->take(1, State::large).first;
-  ASSERT_NE(spans_->take(1, State::large).first, no_granule);
+  const GranuleIndex old = spans_->take(3, State::taken).first;
+  ASSERT_NE(spans_->take(1, State::taken).first, no_granule);
+  const GranuleIndex young = spans_->take(1, State::taken).first;
+  ASSERT_NE(spans_->take(1, State::taken).first, no_granule);
   spans_->set_decay(1000);
   spans_->give(old, 5000);
   spans_->give(young, 5900);
   ASSERT_EQ(spans_->dirty_bytes(), 4 * granule_size);  // the floor: nothing was purged yet
-  ASSERT_EQ(spans_->take(2, State::large).first, old);
+  ASSERT_EQ(spans_->take(2, State::taken).first, old);
   spans_->decay(6100);
   EXPECT_EQ(spans_->dirty_bytes(), granule_size);
 }

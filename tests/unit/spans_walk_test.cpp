@@ -3,6 +3,7 @@
 #include "spans_fixture.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -39,8 +40,16 @@ class Walk {
     GranuleIndex first;
     std::uint32_t granules;
   };
+  // All of the room that a record has for its span's owner.
+  using Part = std::array<std::uint64_t, owners_part_size / sizeof(std::uint64_t)>;
 
   std::byte& at(GranuleIndex i) { return *spans_.window().address(i); }
+  Part& part(GranuleIndex first) { return spans_.window().record(first).owners_part<Part>(); }
+  static Part written(GranuleIndex first) {
+    Part p;
+    p.fill(~std::uint64_t{first});
+    return p;
+  }
   void expect(GranuleIndex first, std::uint32_t n, Model model) {
     for (GranuleIndex i = first; i < first + n; ++i) ASSERT_EQ(state_.at(i), model) << i;
   }
@@ -62,8 +71,13 @@ class Walk {
 
   void take(std::uint32_t n) {
     const std::uint32_t dirty = longest_dirty();
-    const Spans::Span s = spans_.take(n, State::large);
+    const auto cut = static_cast<Cut>(rng_() % 3);
+    const Spans::Span s = spans_.take(n, State::taken, cut);
     ASSERT_NE(s.first, no_granule);
+    for (GranuleIndex i = s.first; cut != Cut::whole && i < s.first + n; ++i) {
+      ASSERT_EQ(spans_.window().record(i).first, s.first) << i;
+    }
+    part(s.first) = written(s.first);
     expect(s.first, n, s.clean ? Model::clean : Model::dirty);
     // Long enough for a bin above the own one: pages that are there are used before pages that are not.
     EXPECT_FALSE(s.clean && dirty >= n + n / 16 + 1);
@@ -74,6 +88,7 @@ class Walk {
   }
   void change(std::size_t k, unsigned what) {
     Held& h = held_[k];
+    ASSERT_EQ(part(h.first), written(h.first)) << "the owner's part of the record at " << h.first;
     if (what == 12 && h.granules > 1) {
       const std::uint32_t left = 1 + rng_() % (h.granules - 1);
       spans_.shorten(h.first, left);
@@ -160,7 +175,7 @@ TEST_F(SpansTest, threads_that_take_give_and_purge_never_share_a_granule) {
       for (int i = 0; i < 3000; ++i) {
         if (held.size() < 20 && rng() % 2 == 0) {
           const std::uint32_t n = 1 + rng() % 40;
-          const Spans::Span s = spans_->take(n, State::large);
+          const Spans::Span s = spans_->take(n, State::taken);
           for (GranuleIndex g = s.first; g < s.first + n; ++g) {
             shared += s.clean && *memory(g) != std::byte{0};
             *memory(g) = std::byte(t);

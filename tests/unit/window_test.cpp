@@ -90,7 +90,7 @@ class WindowTest : public testing::Test {
   // Takes and touches spans of a MiB, none of which may lie in an obstacle.
   void fill(unsigned mebibytes) {
     for (unsigned i = 0; i < mebibytes; ++i) {
-      const auto s = spans_->take(granules_per_mib, State::large);
+      const auto s = spans_->take(granules_per_mib, State::taken);
       ASSERT_NE(s.first, no_granule) << "after " << i << " MiB";
       ASSERT_FALSE(in_obstacle(window().address(s.first), mib));
       for (std::size_t at = 0; at < mib; at += granule_size) window().address(s.first)[at] = std::byte{1};
@@ -143,7 +143,7 @@ TEST_F(WindowTest, records_of_an_obstacle_can_be_read) {
   const GranuleIndex end = static_cast<GranuleIndex>(window().extent() >> granule_shift);
   for (GranuleIndex i = start; i < start + (end - start) / 2; i += 65521) {
     ASSERT_EQ(window().record(i).state, State::unmapped);
-    ASSERT_EQ(window().class_byte(i), 0);
+    ASSERT_EQ(window().owners_byte(i), 0);
   }
 }
 
@@ -162,7 +162,7 @@ TEST_F(WindowTest, machines_with_fewer_addresses_have_a_place_too) {
     EXPECT_TRUE(window().movable());
     EXPECT_LT(address_of(window().base()), os::machine.end / 2);
     fill(200);
-    EXPECT_EQ(spans_->take(max_granules - 1, State::large).first, no_granule);
+    EXPECT_EQ(spans_->take(max_granules - 1, State::taken).first, no_granule);
     fill(10);
     ASSERT_TRUE(put_obstacle(0, 5000 * mib));
     fill(100);
@@ -182,7 +182,7 @@ TEST_F(WindowTest, without_a_place_the_kernel_chooses_and_metadata_is_in_proport
     fill(16);
     if (available > 1024 * mib) fill(200);
     if (available <= 256 * mib) {  // all that was reserved can be had, and its end is said
-      while (spans_->take(granules_per_mib, State::large).first != no_granule) {
+      while (spans_->take(granules_per_mib, State::taken).first != no_granule) {
       }
       EXPECT_GE(window().extent(), available / 4) << available;
     }
