@@ -3,7 +3,8 @@
 
 To add a peer: its crate with an exact version in Cargo.toml (and with its checksum in crates.lock), a Recipe
 here, an entry in allocators.py, and, where upstream's own build can not be used, recipes/NAME/CMakeLists.txt with upstream's
-release flags. `terrace bench peers NAME` builds it and proves that programs really get its malloc.
+release flags. `terrace bench peers NAME` builds it and proves that programs really get its malloc. README.md says which version
+each peer has, and whether there is a newer one.
 """
 
 from __future__ import annotations
@@ -98,6 +99,12 @@ def snmalloc(site: Site) -> list[Command]:
     return cmake(site, site.sources / "upstream", "snmallocshim", "-DCMAKE_BUILD_TYPE=Release", *off)
 
 
+def mimalloc(site: Site) -> list[Command]:
+    """Upstream's CMake with its defaults; the crate carries the whole tree of a release."""
+    off = [f"-DMI_BUILD_{part}=OFF" for part in ("STATIC", "OBJECT", "TESTS")]
+    return cmake(site, site.sources / "c_src" / "mimalloc3", "mimalloc", "-DCMAKE_BUILD_TYPE=Release", *off)
+
+
 def jemalloc(site: Site) -> list[Command]:
     """Upstream's configure, with its defaults; the crate has it beside the tree, and it builds where it lies."""
     version = site.crate.version.partition("+")[2]
@@ -129,7 +136,7 @@ RECIPES = (
     Recipe("jemalloc", "tikv-jemalloc-sys", "arenas, caches per thread", jemalloc, "lib/libjemalloc.so.2"),
     Recipe("snmalloc", "snmalloc-sys", "allocators per thread, messages between them", snmalloc, "libsnmallocshim.so", "c++",
            newest_clang),
-    Recipe("mimalloc", "libmimalloc-sys", "heaps per thread", own_cmake("mimalloc", "c_src/mimalloc/v3"), "libmimalloc.so"),
+    Recipe("mimalloc", "libmimalloc-sys2", "heaps per thread", mimalloc, "libmimalloc.so"),
     Recipe("rpmalloc", "rpmalloc-sys", "heaps per thread", own_cmake("rpmalloc", "rpmalloc/rpmalloc"), "librpmalloc.so",
            said_in=("rpmalloc/CHANGELOG", r"\A()(\d[\d.]+)")),
 )

@@ -63,9 +63,11 @@ def test_the_lock_file_says_what_is_fetched():
 
 def test_every_recipe_has_a_locked_crate_and_a_subject():
     locked = building.crates()
-    manifest = (recipes.HERE / "Cargo.toml").read_text()
+    manifest, readme = ((recipes.HERE / name).read_text() for name in ("Cargo.toml", "README.md"))
     for recipe in recipes.RECIPES:
-        assert f'{recipe.crate} = "={locked[recipe.crate].short_version}"' in manifest
+        version = locked[recipe.crate].short_version
+        assert f'{recipe.crate} = "={version}"' in manifest
+        assert f"| crate {recipe.crate} {version}" in readme
     built = {peer.name for peer in allocators.PEERS if not peer.installed}
     assert built == {recipe.name for recipe in recipes.RECIPES}
 
