@@ -79,6 +79,7 @@ class Page(Report):
             self.table(["what", "found", "limit", "reached"], [[a, b, c, "yes" if met else "NO"] for a, b, c, met in self._checks])
         self._target.write_text(
             f"<!doctype html><html lang=en><meta charset=utf-8><title>{self._title}</title><style>{STYLE}</style><h1>{self._title}</h1>"
+            f"<p>{html.escape(self._where)}</p>"
             + "\n".join(self._html) + "\n"
         )
         super().close()

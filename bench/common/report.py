@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import hardware
 from terminal import Console, Table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,12 +32,14 @@ def arguments(description: str | None, argv: Sequence[str], rounds: int) -> argp
 
 
 class Report:
-    """Collects what a driver says; the same goes to the terminal and into NAME.md."""
+    """Collects what a driver says, after a line on the machine; the same goes to the terminal and into NAME.md."""
 
     def __init__(self, name: str, out: Path) -> None:
         self._path = out / f"{name}.md"
-        self._lines: list[str] = []
+        self._where = hardware.sentence()
+        self._lines: list[str] = [self._where, ""]
         self._console = Console(width=None if sys.stdout.isatty() else 120)
+        self._console.print(self._where, markup=False, highlight=False)
 
     def say(self, text: str) -> None:
         self._lines += [text, ""]
@@ -59,16 +62,23 @@ class Report:
         self._console.print(f"[dim]{self._path.parent}: {self._path.name} and what goes with it[/dim]")
 
 
-def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-def]
-    """A matplotlib figure with one set of axes, and reproducible SVG."""
+def figures(count: int, width: float, height: float):  # type: ignore[no-untyped-def]
+    """A matplotlib figure with sets of axes side by side, all of the same scale, and reproducible SVG."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "terrace"
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(figsize=(width, height), layout="constrained")
-    axes.grid(alpha=0.3)
+    fig, axes = plt.subplots(1, count, figsize=(count * width, height), layout="constrained", squeeze=False, sharex=True, sharey=True)
+    for one in axes.flat:
+        one.grid(alpha=0.3)
+    return fig, list(axes.flat)
+
+
+def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-def]
+    """With one set of axes."""
+    fig, (axes,) = figures(1, width, height)
     return fig, axes
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """All workloads under all allocators: time, memory and latency, as one page with plots.
 
-A run that was stopped goes on where it was; --stored makes the page from what is there.
+A run that was stopped goes on where it was; --stored makes the page from what is there, --merge one of several machines' results.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
 
 import catalogue
+import hardware
 import machine
+import merging
 import picture
 import probed
 from campaign import Plan, measure_all
 from findings import findings
 from interleave import Subject
+from merged import MergeError
 from report import ROOT
-from store import ChangedError, Header, InUseError, Store
+from store import FORMAT, ChangedError, Header, InUseError, Store
 from summary import OURS, Comparison
-from tables import Table, all_tables, failures, losses, overview
+from tables import Table, all_tables, as_json, failures, losses, overview
 from terminal import Console
 from terminal import Table as Shown
 from webpage import has_plotting, markdown, page
@@ -37,6 +40,7 @@ from workload import Workload
 
 SMOKE = 2  # workloads
 INTERRUPTED = 130
+UNUSABLE = 2  # what is to be merged
 
 
 def _words(text: str) -> list[str]:
@@ -59,6 +63,9 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="begin anew: what was measured before is moved aside")
     parser.add_argument("--retry", action="store_true", help="measure again what failed")
     parser.add_argument("--stored", action="store_true", help="measure nothing, make the page from what is there")
+    parser.add_argument(
+        "--merge", type=Path, nargs="+", metavar="FILE", help="measure nothing: compare.jsonl or .json of several machines side by side"
+    )
     parser.add_argument("--smoke", action="store_true", help="as short as possible: does it work?")
     options = parser.parse_args(argv)
     for group in options.groups:
@@ -83,6 +90,11 @@ def _subjects(options: argparse.Namespace) -> tuple[list[Subject], dict[str, pro
         raise SystemExit(f"{idle}\nIts numbers would mean nothing; --allocators with the others leaves it out.") from None
 
 
+def _commit(options: argparse.Namespace) -> str:
+    """That of this checkout; what another library is of, nobody knows."""
+    return hardware.commit(ROOT) if options.library == (options.build / "libterrace.so").resolve() else ""
+
+
 def _header(
     options: argparse.Namespace,
     found: catalogue.Catalogue,
@@ -105,6 +117,8 @@ def _header(
         }
         for s in subjects
     }
+    if OURS in described:
+        described[OURS]["commit"] = _commit(options)
     known = {w.key: {"name": w.name, "group": w.group, "threads": w.threads} for w in workloads}
     now = datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     return Header(facts, described, known, where, now)
@@ -157,20 +171,9 @@ def _measure(options: argparse.Namespace, console: Console, path: Path) -> bool:
 
 
 def _raw(data: Comparison, sentences: Sequence[str]) -> str:
-    tables = [
-        {
-            "name": t.name,
-            "title": t.title,
-            "columns": t.columns,
-            "rows": [[c.text for c in row] for row in t.rows],
-            "values": [[c.order for c in row] for row in t.rows],
-        }
-        for t in all_tables(data)
-    ]
     measured = [{**m["key"], "values": m["values"], "failed": m["failed"]} for m in map(asdict, data.measurements)]
-    return (
-        json.dumps({"header": asdict(data.header), "findings": sentences, "tables": tables, "measurements": measured}, indent=1) + "\n"
-    )
+    content = {"format": FORMAT, "header": asdict(data.header), "findings": sentences, "tables": as_json(all_tables(data))}
+    return json.dumps(content | {"measurements": measured}, indent=1) + "\n"
 
 
 def _print(console: Console, table: Table) -> None:
@@ -190,19 +193,41 @@ def write(store: Store, out: Path, console: Console) -> Comparison:
     (out / "compare.json").write_text(_raw(data, sentences), encoding="utf-8")
     if importlib.util.find_spec("matplotlib") is not None:
         picture.draw(data, out / "compare.svg")
-    for table in (overview(data), losses(data), failures(data)):
+    _tell(console, (overview(data), losses(data), failures(data)), sentences, out / "compare.html")
+    return data
+
+
+def _tell(console: Console, tables: Sequence[Table], sentences: Sequence[str], page_at: Path) -> None:
+    for table in tables:
         if table.rows:
             _print(console, table)
     for sentence in sentences:
         console.print(f"- {sentence}", markup=False, highlight=False)
-    console.print(f"{out / 'compare.html'}" + ("" if has_plotting() else " (without plots: plotly is not there)"), markup=False)
-    return data
+    console.print(f"{page_at}" + ("" if has_plotting() else " (without plots: plotly is not there)"), markup=False)
+
+
+def _merge(options: argparse.Namespace, console: Console) -> int:
+    try:
+        tables, sentences = merging.report(options.merge, options.out)
+    except MergeError as error:
+        print(f"terrace bench compare: {error}", file=sys.stderr)
+        return UNUSABLE
+    _tell(console, tables, sentences, options.out / "merged.html")
+    return 0
+
+
+def needs_programs(argv: Sequence[str]) -> bool:
+    """What only reads results wants nothing built."""
+    options = _options(argv)
+    return not (options.stored or options.merge)
 
 
 def main(argv: list[str]) -> int:
     options = _options(argv)
     console = Console(width=None if sys.stdout.isatty() else 160)
     options.out.mkdir(parents=True, exist_ok=True)
+    if options.merge:
+        return _merge(options, console)
     path = options.out / "compare.jsonl"
     finished = options.stored or _measure(options, console, path)
     if options.stored and not path.exists():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medians import Estimate
-from summary import OURS, Comparison
+from summary import OURS
 
 Json = dict[str, Any]
 
@@ -44,10 +44,10 @@ class Plot:
 
 
 class Look:
-    """Of an allocator."""
+    """Of an allocator, by its place among all."""
 
-    def __init__(self, data: Comparison) -> None:
-        self._place = {name: i for i, name in enumerate(data.allocators)}
+    def __init__(self, allocators: Sequence[str]) -> None:
+        self._place = {name: i for i, name in enumerate(allocators)}
 
     def colour(self, name: str) -> str:
         return COLOURS[self._place[name] % len(COLOURS)]

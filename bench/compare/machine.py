@@ -5,19 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 from collections.abc import Iterable
 from pathlib import Path
 
+import hardware
 from interleave import Subject
-
-
-def _cpu_model() -> str:
-    """x86-64 has the name in cpuinfo; elsewhere the architecture has to do."""
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
 
 
 def _memory() -> str:
@@ -34,12 +26,15 @@ def _huge_pages() -> str:
 
 
 def facts() -> dict[str, str]:
+    processor = hardware.processor()
     return {
-        "processor": _cpu_model(),
-        "cores": str(len(os.sched_getaffinity(0))),
+        "processor": processor.model,
+        "vendor": processor.vendor,
+        "family": processor.family,
+        "cores": str(hardware.cores()),
         "memory": _memory(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "C library": (os.confstr("CS_GNU_LIBC_VERSION") or "unknown") if "CS_GNU_LIBC_VERSION" in os.confstr_names else "unknown",
+        "kernel": hardware.kernel(),
+        "C library": hardware.libc(),
         "page size": f"{os.sysconf('SC_PAGE_SIZE')} bytes",
         "transparent huge pages": _huge_pages(),
     }

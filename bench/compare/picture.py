@@ -3,22 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from metrics import PEAK, TIME
-from report import figure, save
+from report import figure, figures, save
 from summary import OURS, Comparison
 
 
-def draw(data: Comparison, path: Path) -> None:
+def _panel(axes: Any, data: Comparison) -> None:
     time, memory = data.comparable_means(TIME, "all"), data.comparable_means(PEAK, "all")
-    fig, axes = figure(7, 4.2)
     for allocator in (a for a in time if a in memory):
         ours = allocator == OURS
         at = (time[allocator], memory[allocator])
         axes.scatter(*at, s=70, color="C3" if ours else "C0", zorder=3)
         axes.annotate(allocator, at, xytext=(7, 4), textcoords="offset points", fontweight="bold" if ours else None)
     axes.margins(0.15)
-    axes.set(xlabel=f"time over {data.reference}'s, geometric mean of {len(data.sections['all'])} workloads",
+    axes.set(xlabel=f"time over {data.reference}'s, geometric mean of {len(data.sections.get('all', []))} workloads",
              ylabel=f"peak memory over {data.reference}'s")
+
+
+def draw(data: Comparison, path: Path) -> None:
+    fig, axes = figure(7, 4.2)
+    _panel(axes, data)
+    save(fig, path)
+
+
+def draw_side_by_side(named: Sequence[tuple[str, Comparison]], path: Path) -> None:
+    """A panel for each, all with the same axes."""
+    fig, panels = figures(len(named), 5.5, 4.2)
+    for axes, (name, data) in zip(panels, named, strict=True):
+        _panel(axes, data)
+        axes.set_title(name, fontsize="medium")
     save(fig, path)

@@ -11,7 +11,7 @@ from summary import Comparison
 
 def all_plots(data: Comparison) -> list[Plot]:
     """In the page's order; one that has nothing to show is left out."""
-    look = Look(data)
+    look = Look(data.allocators)
     plots = [
         time_and_memory(data, look),
         heat_map(data),

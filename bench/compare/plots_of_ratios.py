@@ -13,6 +13,22 @@ from metrics import CPU, FAULTS, LATENCY_METRICS, PEAK, SETTLED, TIME, WORK_METR
 from summary import Comparison
 
 
+# Of a heat map of ratios: blue is good, orange is bad, and the colours end at a fourth and four times.
+BAR = {"len": 1, "thickness": 12}
+SHADES: Json = {
+    "type": "heatmap",
+    "colorscale": [[0, "#2166ac"], [0.5, "#f7f7f7"], [1, "#d9791e"]],
+    "zmin": -2,
+    "zmax": 2,
+    "texttemplate": "%{text}",
+    "hovertemplate": "%{customdata}<extra></extra>",
+    "colorbar": {"title": {"text": "ratio"}, "tickvals": [-2, -1, 0, 1, 2], "ticktext": ["¼", "½", "1", "2", "4"], **BAR},
+    "xgap": 2,
+    "ygap": 2,
+    "hoverongaps": True,
+}
+
+
 def time_and_memory(data: Comparison, look: Look) -> Plot:
     choices = []
     for memory in (PEAK, SETTLED):
@@ -90,25 +106,13 @@ def _heat(data: Comparison, metric: Metric, rows: list[str], to_best: bool) -> C
         texts.append([f"{e.middle:.2f}" if e else _failed(data, workload, a) for e, a in zip(found, data.allocators, strict=True)])
         hovers.append([_hover(data, metric, workload, a, e) for e, a in zip(found, data.allocators, strict=True)])
     base = "the best of the row" if to_best else data.reference
-    scale = [[0, "#2166ac"], [0.5, "#f7f7f7"], [1, "#d9791e"]]
-    bar = {"title": {"text": "ratio"}, "tickvals": [-2, -1, 0, 1, 2], "ticktext": ["¼", "½", "1", "2", "4"], "len": 1, "thickness": 12}
-    trace = {
-        "type": "heatmap",
+    trace = SHADES | {
         "x": data.allocators,
         "y": rows,
         "z": shades,
         "text": texts,
         "customdata": hovers,
-        "zmin": -2,
-        "zmax": 2,
-        "texttemplate": "%{text}",
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "colorscale": scale,
-        "colorbar": bar,
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": True,
-    }
+            }
     return Choice(
         f"{metric.title} relative to {base}",
         [trace],

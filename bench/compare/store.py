@@ -70,11 +70,18 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-class Store:
+@dataclass
+class Results:
+    """What was measured, wherever it comes from."""
+
+    header: Header = field(default_factory=Header)
+    results: dict[Key, Measurement] = field(default_factory=dict)
+
+
+class Store(Results):
     def __init__(self, path: Path) -> None:
+        super().__init__()
         self.path = path
-        self.header = Header()
-        self.results: dict[Key, Measurement] = {}
         self._file: int | None = None
         if path.exists():
             self._read()

@@ -13,7 +13,7 @@ from catalogue import GROUPS, SCALING
 from interleave import AGAIN
 from medians import Estimate
 from metrics import Metric
-from store import WORK, Header, Measurement, Store
+from store import WORK, Header, Measurement, Results
 
 OURS = "terrace"
 LOST = 1.10  # of the best other allocator's: from here on Terrace loses a workload
@@ -40,10 +40,11 @@ class Loss:
 
 
 class Comparison:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Results, reference: str | None = None) -> None:
+        """Relative to `reference`, the first allocator if none is named."""
         self.header: Header = store.header
         self.allocators = list(store.header.allocators)
-        self.reference = self.allocators[0]
+        self.reference = reference or self.allocators[0]
         self.measurements = [m for m in store.results.values() if m.key.workload in store.header.workloads]
         self.rounds = 1 + max((m.key.round for m in self.measurements), default=-1)
         self._table: dict[tuple[str, str, str], dict[int, Measurement]] = defaultdict(dict)
@@ -113,10 +114,15 @@ class Comparison:
         return medians.drawn_medians(self.ratios(metric, workload, allocator, base), self._drawn)
 
     def mean(self, metric: Metric, section: str, allocator: str, to_best: bool = False) -> Estimate | None:
-        """The geometric mean of the medians, over those workloads of the section that have them for this allocator."""
+        """Relative to the reference, or to the best allocator of each workload."""
+        return self.mean_to(metric, section, allocator, lambda w: self.best(metric, w) if to_best else self.reference)
+
+    def mean_to(self, metric: Metric, section: str, allocator: str, base_of: Callable[[str], str | None]) -> Estimate | None:
+        """The geometric mean of the medians, over those workloads of the section that have them for this allocator; `base_of` says
+        to whom a workload's ratio is."""
         middles, drawn = [], []
         for workload in self.sections.get(section, []):
-            base = self.best(metric, workload) if to_best else self.reference
+            base = base_of(workload)
             found = self.ratio(metric, workload, allocator, base) if base else None
             if found and base:
                 middles.append(found.middle)
@@ -155,16 +161,24 @@ class Comparison:
         others = {f.workload for f in self.failures if f.allocator in (self.reference, AGAIN)}
         return [f for f in self.failures if f.allocator == OURS and f.workload not in others]
 
+    @property
+    def others(self) -> list[str]:
+        return [a for a in self.allocators if a != OURS]
+
+    def against_other(self, metric: Metric, workload: str) -> Loss | None:
+        """Terrace's ratio to the best other allocator. Below 1 it wins."""
+        best = self.best_of(metric, workload, self.others)
+        ratio = self.ratio(metric, workload, OURS, best) if best else None
+        return Loss(workload, best, ratio) if best and ratio else None
+
     def against_others(self, metric: Metric) -> dict[str, Loss]:
-        """Per workload: Terrace's ratio to the best other allocator. Below 1 it wins."""
-        others = [a for a in self.allocators if a != OURS]
-        found = {}
-        for workload in self.sections.get("all", []):
-            best = self.best_of(metric, workload, others)
-            ratio = self.ratio(metric, workload, OURS, best) if best else None
-            if best and ratio:
-                found[workload] = Loss(workload, best, ratio)
-        return found
+        """Per workload that counts in the means."""
+        return {w: found for w in self.sections.get("all", []) if (found := self.against_other(metric, w))}
+
+    def mean_to_others(self, metric: Metric, section: str, others: list[str] | None = None) -> Estimate | None:
+        """Terrace relative to the best other allocator of each workload; `others`: to the best of these."""
+        rivals = self.others if others is None else others
+        return self.mean_to(metric, section, OURS, lambda w: self.best_of(metric, w, rivals))
 
     def losses(self, metric: Metric) -> list[Loss]:
         lost = [x for x in self.against_others(metric).values() if x.ratio.middle > LOST]

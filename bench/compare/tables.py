@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from catalogue import GROUPS
 from interleave import AGAIN
@@ -52,6 +53,25 @@ def estimate(found: Estimate | None, of: int | None = None) -> Cell:
 
 def shown(name: str, reference: str) -> str:
     return f"{reference} again (noise)" if name == AGAIN else name
+
+
+def as_json(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """With the numbers behind the texts; null where there is nothing."""
+    return [
+        {
+            "name": t.name,
+            "title": t.title,
+            "columns": t.columns,
+            "rows": [[c.text for c in row] for row in t.rows],
+            "values": [[c.order for c in row] for row in t.rows],
+        }
+        for t in tables
+    ]
+
+
+def version(info: dict[str, str]) -> str:
+    """Of an allocator; ours with the commit."""
+    return ", ".join(filter(None, [info.get("version", ""), info.get("commit", "")]))
 
 
 def _means(data: Comparison, columns: Sequence[tuple[str, Metric, str]], to_best: bool) -> tuple[list[str], list[list[Cell]]]:
@@ -216,7 +236,8 @@ def machine(data: Comparison) -> Table:
 
 def allocators(data: Comparison) -> Table:
     columns = ("version", "mode", "settings", "hash")
-    rows = [[word(name), *(word(info.get(k, "")) for k in columns)] for name, info in data.header.allocators.items()]
+    known = {name: info | {"version": version(info)} for name, info in data.header.allocators.items()}
+    rows = [[word(name), *(word(info.get(k, "")) for k in columns)] for name, info in known.items()]
     return Table(
         "allocators",
         "The allocators",

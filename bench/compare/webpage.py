@@ -7,6 +7,7 @@ import html
 import importlib.util
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ HERE = Path(__file__).resolve().parent
 TITLE = "Terrace beside other allocators"
 FOLDED = "per-"  # tables of this kind are long: folded at first
 LONG = 40  # characters: text, not a number
+LAST = ("failures", "allocators", "machine")  # tables that each page has, for those who ask
+LINKS = (("overview", "Summary"), ("losses", "Where Terrace loses"))
 
 METHOD = (
     "Every workload runs once a round under each allocator, one directly after the other, and who begins changes from round to round. "
@@ -43,7 +46,7 @@ def _embedded(value: Any) -> str:
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _content(cell: Cell) -> str:
+def _shown(cell: Cell) -> str:
     """The interval of an estimate is set smaller than its middle."""
     head, bracket, rest = cell.text.partition(" (")
     if bracket and isinstance(cell.order, float):
@@ -75,7 +78,7 @@ def _table(table: Table) -> str:
         for c, cell in enumerate(row):
             kind = "best" if (r, c) in bests else "text" if len(cell.text) > LONG and isinstance(cell.order, str) else ""
             order = html.escape("" if cell.order is None else str(cell.order), quote=True)
-            cells.append(f'<td data-order="{order}"{f" class={kind}" if kind else ""}>{_content(cell)}</td>')
+            cells.append(f'<td data-order="{order}"{f" class={kind}" if kind else ""}>{_shown(cell)}</td>')
         marked = " class=marked" if table.marked and row[0].text == table.marked else ""
         body.append(f"<tr{marked}>{''.join(cells)}</tr>")
     text = (
@@ -102,57 +105,65 @@ def _plot(plot: Plot) -> str:
     )
 
 
-def _navigation(plots: Sequence[Plot]) -> str:
-    links = [
-        ("overview", "Summary"),
-        ("losses", "Where Terrace loses"),
-        *((f"plot-{p.name}", p.title) for p in plots),
-        ("failures", "What failed"),
-        ("every", "Every workload"),
-        ("machine", "Machine"),
-    ]
-    return "<nav>" + "".join(f'<a href="#{name}">{html.escape(title)}</a>' for name, title in links) + "</nav>"
+def _navigation(links: Sequence[tuple[str, str]], plots: Sequence[Plot]) -> str:
+    """`links` are those of the tables that come first."""
+    ends = [("failures", "What failed"), ("every", "Every workload"), ("machine", "Machine")]
+    found = [*links, *((f"plot-{p.name}", p.title) for p in plots), *ends]
+    return "<nav>" + "".join(f'<a href="#{name}">{html.escape(title)}</a>' for name, title in found) + "</nav>"
 
 
 def _where(data: Comparison) -> str:
     machine = data.header.machine
-    known = [machine.get(k, "") for k in ("processor", "kernel", "C library")]
+    known = [machine.get(k, "") for k in ("processor", "vendor", "kernel", "C library")]
     return ", ".join(
-        filter(None, [data.header.began, known[0], f"{machine.get('cores', '?')} cores", *known[1:], f"{data.rounds} rounds"])
+        filter(None, [data.header.began, *known[:2], f"{machine.get('cores', '?')} cores", *known[2:], f"{data.rounds} rounds"])
     )
 
 
-def page(data: Comparison, sentences: Sequence[str]) -> str:
-    tables = {t.name: t for t in all_tables(data)}
-    plots = all_plots(data) if has_plotting() else []
-    listed = "".join(f"<li>{html.escape(s)}</li>" for s in sentences)
-    first = [_table(tables.pop(name)) for name in ("overview", "best", "sections", "latencies", "losses")]
-    last = [_table(tables.pop(name)) for name in ("failures", "allocators", "machine")]
-    folded = "<h2 id=every>Every workload</h2>" + "".join(_table(t) for t in tables.values())
+@dataclass(frozen=True)
+class Content:
+    """Of a page: what all of them have."""
+
+    title: str
+    where: str  # and when
+    sentences: Sequence[str]
+    tables: Sequence[Table]
+    plots: Sequence[Plot] = ()
+    links: Sequence[tuple[str, str]] = ()  # names and short titles of the tables to be found first
+
+
+def document(content: Content) -> str:
+    tables = {t.name: t for t in content.tables}
+    failed, *last = [_table(tables.pop(name)) for name in LAST]
+    folded = [_table(t) for t in tables.values() if t.name.startswith(FOLDED)]
+    first = [_table(t) for t in tables.values() if not t.name.startswith(FOLDED)]
+    listed = "".join(f"<li>{html.escape(s)}</li>" for s in content.sentences)
     parts = [
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content='width=device-width'>",
-        f"<title>{TITLE}</title>",
-        f"<style>{(HERE / 'page.css').read_text()}</style></head><body><h1>{TITLE}</h1><p class=where>{html.escape(_where(data))}</p>",
-        _navigation(plots),
+        f"<title>{content.title}</title>",
+        f"<style>{(HERE / 'page.css').read_text()}</style></head>",
+        f"<body><h1>{content.title}</h1><p class=where>{html.escape(content.where)}</p>",
+        _navigation(content.links, content.plots),
         f"<ul class=findings>{listed}</ul>",
         *first,
-        *map(_plot, plots),
-        "" if plots else "<p>Without plots: the Python package plotly is not there.</p>",
-        last[0],
-        folded,
+        *map(_plot, content.plots),
+        "" if has_plotting() else "<p>Without plots: the Python package plotly is not there.</p>",
+        failed,
+        "<h2 id=every>Every workload</h2>",
+        *folded,
         "<h2>How it was measured</h2>",
         f"<p>{METHOD}</p>",
-        *last[1:],
-        f"<script>{_library()}</script>" if plots else "",
+        *last,
+        f"<script>{_library()}</script>" if content.plots else "",
         f"<script>{(HERE / 'page.js').read_text()}</script>",
         "</body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def markdown(data: Comparison, sentences: Sequence[str]) -> str:
-    lines = [f"# {TITLE}", "", _where(data), "", *(f"- {s}" for s in sentences), ""]
-    for table in all_tables(data):
+def as_markdown(content: Content) -> str:
+    lines = [f"# {content.title}", "", content.where, "", *(f"- {s}" for s in content.sentences), ""]
+    for table in content.tables:
         lines += [f"## {table.title}", "", table.help, ""]
         if not table.rows:
             lines += ["Nothing.", ""]
@@ -161,3 +172,15 @@ def markdown(data: Comparison, sentences: Sequence[str]) -> str:
         lines.append("|---" + "|--:" * (len(table.columns) - 1) + "|")
         lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in table.rows] + [""]
     return "\n".join([*lines, "## How it was measured", "", METHOD, ""])
+
+
+def _content(data: Comparison, sentences: Sequence[str], plots: Sequence[Plot] = ()) -> Content:
+    return Content(TITLE, _where(data), sentences, all_tables(data), plots, LINKS)
+
+
+def page(data: Comparison, sentences: Sequence[str]) -> str:
+    return document(_content(data, sentences, all_plots(data) if has_plotting() else ()))
+
+
+def markdown(data: Comparison, sentences: Sequence[str]) -> str:
+    return as_markdown(_content(data, sentences))

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import made_up
+import merging
 import pytest
 from findings import findings
 from metrics import TIME
@@ -29,7 +30,7 @@ FLAGS = (
     "--window-size=1300,900",
 )
 # At the end of the page, when all is drawn: every list is turned to each of its views, and a table is sorted in both directions.
-PROBE = """<script>(async () => {
+_PROBE = """<script>(async () => {
   while (document.documentElement.dataset.drawn !== 'all') await new Promise(done => setTimeout(done, 50));
   for (const list of document.querySelectorAll('select')) {
     for (const option of [...list.options, list.options[0]]) {
@@ -42,6 +43,10 @@ PROBE = """<script>(async () => {
   head.click(); document.documentElement.dataset.most = first();
   document.documentElement.dataset.probed = 'yes';
 })();</script>"""
+
+
+def _probe(table):
+    return _PROBE.replace("overview", table)
 
 
 class Elements(html.parser.HTMLParser):
@@ -89,7 +94,7 @@ def _dump(text, folder):
 
 @pytest.mark.skipif(BROWSER is None or not has_plotting(), reason="needs chromium and plotly")
 def test_a_browser_draws_the_page(data, tmp_path):
-    text, complaints = _dump(page(data, list(findings(data))).replace("</body>", PROBE + "</body>"), tmp_path)
+    text, complaints = _dump(page(data, list(findings(data))).replace("</body>", _probe("overview") + "</body>"), tmp_path)
     assert not complaints
     elements = Elements()
     elements.feed(text)
@@ -99,6 +104,26 @@ def test_a_browser_draws_the_page(data, tmp_path):
     for name, traces in elements.drawn.items():
         assert traces >= (1 if name == "heat" else len(made_up.FACTOR)), name
     assert elements.rows == {f"table-{t.name}": len(t.rows) for t in all_tables(data) if t.rows}
+
+
+@pytest.mark.skipif(BROWSER is None or not has_plotting(), reason="needs chromium and plotly")
+def test_a_browser_draws_the_page_of_several_machines(tmp_path):
+    head = made_up.header()
+    head.machine |= {"processor": "another <b>", "cores": "2"}
+    head.allocators.pop("right")
+    paths = [tmp_path / "first.jsonl", made_up.stored(tmp_path / "second.jsonl", rounds=2, told=head).path]
+    made_up.stored(paths[0], rounds=2)
+    merging.report(paths, tmp_path)
+    text, complaints = _dump((tmp_path / "merged.html").read_text().replace("</body>", _probe("means-seconds") + "</body>"), tmp_path)
+    assert not complaints
+    elements = Elements()
+    elements.feed(text)
+    assert elements.root.get("data-probed") == "yes"
+    assert (elements.root["data-least"], elements.root["data-most"]) == ("terrace", "right")
+    assert elements.drawn.keys() == {"means", "heat", "time_memory"}
+    assert elements.drawn["means"] == elements.drawn["time_memory"] == len(made_up.FACTOR)
+    assert elements.drawn["heat"] >= 1
+    assert "another &lt;b&gt;, 2 cores" in text
 
 
 @pytest.mark.skipif(BROWSER is None or not has_plotting(), reason="needs chromium and plotly")

@@ -48,6 +48,16 @@ def test_a_driver_gets_its_arguments_and_finds_its_neighbours(checkout):
     assert bench.run_driver(checkout, "counting", ["--a", "b"]) == 2
 
 
+@pytest.mark.parametrize(("argument", "built"), [("--read", 0), ("--measure", 1)])
+def test_a_driver_that_wants_nothing_built_is_believed(checkout, monkeypatch, argument, built):
+    calls = []
+    monkeypatch.setattr(bench, "prepare_programs", calls.append)
+    text = "def needs_programs(argv):\n    return '--read' not in argv\n\n\ndef main(argv):\n    return 0\n"
+    (checkout.root / "bench" / "micro" / "reading.py").write_text(text)
+    assert bench.run_driver(checkout, "reading", [argument]) == 0
+    assert len(calls) == built
+
+
 def test_an_unknown_name_says_which_there_are(checkout):
     with pytest.raises(TerraceError, match="there are: counting"):
         bench.run_driver(checkout, "nonsense", [])

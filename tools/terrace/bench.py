@@ -59,13 +59,15 @@ def find_driver(checkout: Checkout, name: str) -> Path:
 
 
 def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
-    """Loads the driver with its own directory on the module path and calls its main()."""
+    """Loads the driver with its own directory on the module path and calls its main(); builds the programs first, unless the
+    driver has a needs_programs() that says of these arguments that they want none."""
     path = find_driver(checkout, name)
-    prepare_programs(checkout)
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
+    if getattr(module, "needs_programs", lambda _: True)(arguments):
+        prepare_programs(checkout)
     return int(module.main(arguments) or 0)
