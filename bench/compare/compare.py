@@ -35,7 +35,7 @@ from summary import OURS, Comparison
 from tables import Table, all_tables, as_json, failures, losses, overview
 from terminal import Console
 from terminal import Table as Shown
-from webpage import has_plotting, markdown, page
+from webpage import has_plotting, markdown, page, where_and_when
 from workload import Workload
 
 SMOKE = 2  # workloads
@@ -193,6 +193,7 @@ def write(store: Store, out: Path, console: Console) -> Comparison:
     (out / "compare.json").write_text(_raw(data, sentences), encoding="utf-8")
     if importlib.util.find_spec("matplotlib") is not None:
         picture.draw(data, out / "compare.svg")
+    console.print(where_and_when(data), markup=False, highlight=False)
     _tell(console, (overview(data), losses(data), failures(data)), sentences, out / "compare.html")
     return data
 

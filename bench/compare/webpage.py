@@ -112,7 +112,7 @@ def _navigation(links: Sequence[tuple[str, str]], plots: Sequence[Plot]) -> str:
     return "<nav>" + "".join(f'<a href="#{name}">{html.escape(title)}</a>' for name, title in found) + "</nav>"
 
 
-def _where(data: Comparison) -> str:
+def where_and_when(data: Comparison) -> str:
     machine = data.header.machine
     known = [machine.get(k, "") for k in ("processor", "vendor", "kernel", "C library")]
     return ", ".join(
@@ -175,7 +175,7 @@ def as_markdown(content: Content) -> str:
 
 
 def _content(data: Comparison, sentences: Sequence[str], plots: Sequence[Plot] = ()) -> Content:
-    return Content(TITLE, _where(data), sentences, all_tables(data), plots, LINKS)
+    return Content(TITLE, where_and_when(data), sentences, all_tables(data), plots, LINKS)
 
 
 def page(data: Comparison, sentences: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "apps"), str(HERE.parent / "common")]
 
+import hardware
 import postgresql
 from interleave import Subject, glibc, preloaded
 from loads import Loaded, MemcachedLoad, PostgresqlLoad, RedisLoad, made_cluster
@@ -111,6 +112,7 @@ def run(
 
 
 def show(results: dict[str, list[Soaked | Spiked | None]], minutes: int) -> None:
+    print(hardware.sentence())
     print(f"held, MiB: after {min(SETTLED_MINUTES, minutes)} minutes, after {minutes}, their ratio, at most; operations")
     for name, (soaked, _) in results.items():
         assert isinstance(soaked, Soaked)

@@ -154,8 +154,9 @@ def test_the_report_says_of_each_machine_what_it_is(paths, tmp_path):
     assert content["machines"][0]["workloads"]["ring/1"]["seconds"]["best"] == "left"
 
 
-def test_the_two_files_that_compare_writes_say_the_same(paths, tmp_path):
+def test_the_two_files_that_compare_writes_say_the_same(paths, tmp_path, capsys):
     compare.main(["--stored", "--out", str(_with(paths[0], tmp_path))])
+    assert "2020-01-01 00:00 UTC, made up, 4 cores, Linux" in capsys.readouterr().out
     (a, b), (c, d) = (merge([path, paths[1]]).machines for path in (tmp_path / "compare.jsonl", tmp_path / "compare.json"))
     for one, other in ((a, c), (b, d)):
         assert cells(per_workload(merge([one.path]), TIME)) == cells(per_workload(merge([other.path]), TIME))

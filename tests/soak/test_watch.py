@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "bench" / name) for name in ("soak", "apps", "common")]
 
+import hardware
 import soak
 import watch
 from watch import MIB, Series, Soaked, Spiked
@@ -190,3 +191,9 @@ def test_the_result_is_that_of_all_parts():
     good, bad = Soaked(100, 100, 100, 1), Spiked(1, 2, 3, None)
     assert watch.all_good([good, None])
     assert not watch.all_good([good, bad])
+
+
+def test_what_is_shown_names_the_processor(monkeypatch, capsys):
+    monkeypatch.setattr("hardware.processor", lambda: hardware.Processor("of a name"))
+    soak.show({"terrace": [Soaked(1.0, 1.0, 1.0, 1), None]}, 30)
+    assert capsys.readouterr().out.startswith("Measured on of a name, ")
