@@ -5,7 +5,7 @@
 #include "check/zones.h"
 #include "os/guard_pages.h"
 #include "os/io.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "os/stack.h"
 
 namespace terrace::check {
@@ -39,7 +39,8 @@ std::uint64_t distance(const void* from, const void* to) noexcept { return addre
 bool GuardedPool::open(std::uint64_t interval) noexcept {
   const std::size_t page = os::page_size();
   const std::size_t bytes = (2 * page_count + 1) * page;
-  pages_ = static_cast<Page*>(os::map_between_guards(page_count * sizeof(Page)));
+  pages_ = os::map_metadata<Page>(os::Metadata::checks, page_count);
+  // Blocks of the program: not metadata. allocate() makes pages of it readable one by one.
   base_ = static_cast<std::byte*>(os::reserve(bytes, nullptr));
   if (pages_ == nullptr || base_ == nullptr) return false;
   for (std::uint32_t i = 0; i < page_count; ++i) queue_[i] = static_cast<std::uint16_t>(i);

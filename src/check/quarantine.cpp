@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "check/quarantine.h"
 
-#include "os/guard_pages.h"
+#include "os/metadata.h"
 
 namespace terrace::check {
 namespace {
@@ -12,7 +12,7 @@ constexpr std::size_t per_block = 64;  // what a block costs beside its own byte
 
 bool Quarantine::open(std::uint64_t bound) noexcept {
   bound_ = bound;
-  ring_ = static_cast<Freed*>(os::map_between_guards(capacity * sizeof(Freed)));
+  ring_ = os::map_metadata<Freed>(os::Metadata::checks, capacity);
   return ring_ != nullptr;
 }
 

@@ -2,13 +2,16 @@
 #include "check/registry.h"
 
 #include "base/assert.h"
-#include "os/guard_pages.h"
-#include "os/memory.h"
+#include "os/metadata.h"
+
+#include <utility>
 
 namespace terrace::check {
 namespace {
 
-constexpr std::size_t chunk_bytes = 64 * kib;
+// Entries are mapped in chunks: as many as the stripe has blocks, within these. A chunk takes two mappings, for its guards, and
+// the system bounds their number.
+constexpr std::size_t shortest_chunk = 64 * kib / sizeof(Block), longest_chunk = mib / sizeof(Block);
 
 void publish(Block*& link, Block* block) noexcept { __atomic_store_n(&link, block, __ATOMIC_RELEASE); }  // [R3]
 
@@ -20,16 +23,21 @@ void publish(Block*& link, Block* block) noexcept { __atomic_store_n(&link, bloc
 }  // namespace
 
 bool Registry::open() noexcept {
-  buckets_ = static_cast<Block**>(os::map_between_guards(bucket_count * sizeof(Block*)));
+  buckets_ = os::map_metadata<Block*>(os::Metadata::checks, bucket_count);
   return buckets_ != nullptr;
 }
 
-// A list of unused entries.
-Block* Registry::make_blocks() noexcept {
-  auto* const blocks = static_cast<Block*>(os::map(chunk_bytes));
-  if (blocks == nullptr) return nullptr;
-  for (std::size_t i = 0; i + 1 < chunk_bytes / sizeof(Block); ++i) blocks[i].next = &blocks[i + 1];
-  return blocks;
+// Entries that were used before come first: no page of a chunk is touched before it is needed. The stripe is locked.
+Block* Registry::unused_entry(Stripe& s) noexcept {
+  if (s.unused != nullptr) return std::exchange(s.unused, s.unused->next);
+  if (s.fresh == s.fresh_end) {
+    const std::size_t count = min_of(max_of(s.blocks, shortest_chunk), longest_chunk);
+    auto* const chunk = os::map_metadata<Block>(os::Metadata::checks, count);
+    if (chunk == nullptr) return nullptr;
+    s.fresh = chunk;
+    s.fresh_end = chunk + count;
+  }
+  return s.fresh++;
 }
 
 bool Registry::add(const Block& block) noexcept {
@@ -37,10 +45,8 @@ bool Registry::add(const Block& block) noexcept {
   Stripe& s = stripe(bucket);
   const os::LockGuard guard(s.mutex);
   TERRACE_ASSERT(!is_listed(buckets_[bucket], block.start), "R1: a block is registered twice");
-  if (s.unused == nullptr) s.unused = make_blocks();
-  Block* const entry = s.unused;
+  Block* const entry = unused_entry(s);
   if (entry == nullptr) return false;
-  s.unused = entry->next;
   *entry = block;
   entry->next = buckets_[bucket];
   ++s.blocks;

@@ -74,8 +74,9 @@ class Registry {
   static constexpr std::size_t stripe_count = 64;
   static constexpr std::size_t stripe_buckets = bucket_count / stripe_count;
   struct alignas(cache_line) Stripe {
-    os::RankedMutex<os::Rank::registry> mutex;  // guards `stripe_buckets` buckets in a row, and:
-    Block* unused = nullptr;
+    os::RankedMutex<os::Rank::registry> mutex;     // guards `stripe_buckets` buckets in a row, and:
+    Block* unused = nullptr;                       // a list
+    Block *fresh = nullptr, *fresh_end = nullptr;  // of the newest chunk: never used
     std::size_t blocks = 0;
   };
 
@@ -83,7 +84,7 @@ class Registry {
     return static_cast<std::size_t>(address_of(p) / 16 * 0x9e3779b97f4a7c15U >> (64 - bucket_bits));
   }
   Stripe& stripe(std::size_t bucket) noexcept { return stripes_[bucket / stripe_buckets]; }
-  static Block* make_blocks() noexcept;
+  static Block* unused_entry(Stripe& s) noexcept;
 
   Block** buckets_ = nullptr;
   Stripe stripes_[stripe_count];

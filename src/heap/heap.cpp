@@ -6,9 +6,8 @@
 #include "base/report.h"
 #include "heap/fast_path.h"
 #include "os/environment.h"
-#include "os/guard_pages.h"
 #include "os/membarrier.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "os/possible_cpus.h"
 #include "os/secret.h"
 #include "os/threads.h"
@@ -59,10 +58,10 @@ bool Heap::open_core() noexcept {
   const unsigned processors = max_of(topology_.llc_count, 1U);
   const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
   const unsigned shards = min_of(count, level::most_shards);
-  const auto map = hardened ? os::map_between_guards : os::map;
-  auto* const depots = static_cast<level::Shard*>(map(sizeof(level::Shard) * processors * shards));
-  auto* const slots = static_cast<level::Slot*>(map(count * sizeof(level::Slot)));
-  auto* const marks = static_cast<std::uint16_t*>(map(sizeof(std::uint16_t) * level::depot_keys * processors));
+  constexpr auto levels = os::Metadata::levels;
+  auto* const depots = os::map_metadata<level::Shard>(levels, std::size_t{processors} * shards);
+  auto* const slots = os::map_metadata<level::Slot>(levels, count);
+  auto* const marks = os::map_metadata<std::uint16_t>(levels, level::depot_keys * processors);
   if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
   depots_.open(depots, marks, processors, shards);
   thread_slots_.open(drain_thread_slot);

@@ -2,9 +2,7 @@
 #include "heap/thread_slots.h"
 
 #include "base/assert.h"
-#include "base/hardened.h"
-#include "os/guard_pages.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 
 #include <pthread.h>
 
@@ -32,7 +30,7 @@ void ThreadSlots::open(Drain drain) noexcept {
 }
 
 Slot* ThreadSlots::add() noexcept {
-  auto* const slot = static_cast<Slot*>(hardened ? os::map_between_guards(sizeof(Slot)) : os::map(sizeof(Slot)));
+  auto* const slot = os::map_metadata<Slot>(os::Metadata::levels, 1);
   if (slot == nullptr) return nullptr;
   slot->owner = ++made_;
   slot->next = all_;

@@ -5,7 +5,7 @@
 #include "introspect/statistics.h"
 #include "os/environment.h"
 #include "os/io.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 
 namespace terrace::introspect {
 namespace {
@@ -40,24 +40,24 @@ void subtract_inherited(Snapshot& s) noexcept {
 }
 
 void write_to(int fd, bool json) noexcept {
-  // Mapped, not allocated: the report must not change what it reports, and the stack may be small.
-  constexpr std::size_t bytes = sizeof(Snapshot) + report_size;
-  auto* const memory = static_cast<std::byte*>(os::map(round_up(bytes, os::page_size())));
-  if (memory == nullptr) return;
-  auto& snapshot = *reinterpret_cast<Snapshot*>(memory);
-  char* const text = reinterpret_cast<char*>(memory + sizeof(Snapshot));
-  take_snapshot(snapshot);
-  subtract_inherited(snapshot);
-  const std::size_t n = json ? write_json(snapshot, text, report_size) : write_text(snapshot, text, report_size);
-  os::write_all(fd, {text, min_of(n, report_size)});
-  os::release(memory, round_up(bytes, os::page_size()));
+  struct Report {
+    Snapshot snapshot;
+    char text[report_size];
+  };
+  const os::Scratch<Report> memory;  // not allocated: the report must not change what it reports
+  Report* const r = memory.get();
+  if (r == nullptr) return;
+  take_snapshot(r->snapshot);
+  subtract_inherited(r->snapshot);
+  const std::size_t n = json ? write_json(r->snapshot, r->text, report_size) : write_text(r->snapshot, r->text, report_size);
+  os::write_all(fd, {r->text, min_of(n, report_size)});
 }
 
 }  // namespace
 
 void forget_parent() noexcept {
   if (!wanted_at_start) return;
-  if (inherited == nullptr) inherited = static_cast<Snapshot*>(os::map(round_up(sizeof(Snapshot), os::page_size())));
+  if (inherited == nullptr) inherited = os::map_metadata<Snapshot>(os::Metadata::statistics, 1);
   if (inherited != nullptr) take_snapshot(*inherited);
 }
 

@@ -172,6 +172,7 @@ void take_snapshot(Snapshot& out) noexcept {
   out.committed = h.spans().window().committed();
   for (const Row& r : out.total) out.purged += r.get(Column::purged);
   out.dirty = h.spans().dirty_bytes();
+  for (std::size_t i = 0; i < os::metadata_count; ++i) out.metadata[i] = os::metadata_bytes(static_cast<os::Metadata>(i));
 }
 
 }  // namespace terrace::introspect

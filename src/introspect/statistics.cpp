@@ -3,7 +3,7 @@
 
 #include "base/format.h"
 #include "os/io.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "os/sysfs.h"
 
 namespace terrace::introspect {
@@ -33,6 +33,15 @@ consteval bool columns_in_order() {
   return true;
 }
 static_assert(columns_in_order());
+
+// By os::Metadata.
+constexpr std::array<std::string_view, os::metadata_count> metadata_names{"spans", "levels", "checks", "statistics"};
+
+std::uint64_t metadata_of(const Snapshot& s) noexcept {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t bytes : s.metadata) sum += bytes;
+  return sum;
+}
 
 constexpr std::size_t command_size = 64;
 
@@ -108,6 +117,17 @@ void write_classes(Writer& w, const Snapshot& s) noexcept {
   w.put(']');
 }
 
+void write_memory(Writer& w, const Snapshot& s) noexcept {
+  w.text(",\"memory\":{\"reserved\":").decimal(s.reserved).text(",\"committed\":").decimal(s.committed);
+  w.text(",\"live\":").decimal(s.live).text(",\"held\":").decimal(s.held);
+  w.text(",\"dirty\":").decimal(s.dirty).text(",\"purged\":").decimal(s.purged);
+  w.text(",\"metadata\":").decimal(metadata_of(s));
+  for (std::size_t i = 0; i < os::metadata_count; ++i) {
+    w.text(",\"metadata_").text(metadata_names[i]).text("\":").decimal(s.metadata[i]);
+  }
+  w.put('}');
+}
+
 }  // namespace
 
 std::string_view name_of(Level level) noexcept {
@@ -130,9 +150,8 @@ std::size_t write_json(const Snapshot& s, char* buf, std::size_t size) noexcept 
   }
   w.put(']');
   write_classes(w, s);
-  w.text(",\"memory\":{\"reserved\":").decimal(s.reserved).text(",\"committed\":").decimal(s.committed);
-  w.text(",\"live\":").decimal(s.live).text(",\"held\":").decimal(s.held);
-  w.text(",\"dirty\":").decimal(s.dirty).text(",\"purged\":").decimal(s.purged).text("}}\n");
+  write_memory(w, s);
+  w.text("}\n");
   return w.length();
 }
 
@@ -157,7 +176,8 @@ std::size_t write_text(const Snapshot& s, char* buf, std::size_t size) noexcept 
     w.put('\n');
   }
   w.text("bytes: live ").decimal(s.live).text(", held ").decimal(s.held).text(", dirty ").decimal(s.dirty);
-  w.text(", purged ").decimal(s.purged).text(", mapped ").decimal(s.committed).put('\n');
+  w.text(", purged ").decimal(s.purged).text(", mapped ").decimal(s.committed);
+  w.text(", metadata ").decimal(metadata_of(s)).put('\n');
   return w.length();
 }
 

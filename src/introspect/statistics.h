@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heap/heap.h"
+#include "os/metadata.h"
 
 #include <string_view>
 
@@ -38,6 +39,7 @@ struct Snapshot {
   std::array<Row, level_count> total{};
   std::uint64_t reserved = 0, committed = 0, live = 0, held = 0, purged = 0, dirty = 0;
   std::uint64_t live_large = 0;  // of `live`, in large blocks
+  std::array<std::uint64_t, os::metadata_count> metadata{};
 };
 
 /// Exact when nobody allocates meanwhile; otherwise each number was true at some recent moment.

@@ -9,6 +9,7 @@ namespace terrace::os {
 
 /// The page size at run time: 4 to 64 KiB.
 std::size_t page_size() noexcept;
+inline constexpr std::size_t smallest_page = 4096;
 
 /// Address space without memory (no access, not accounted). `hint` may be null. Null when there is none.
 void* reserve(std::size_t bytes, void* hint) noexcept;
@@ -33,7 +34,7 @@ bool commit(void* address, std::size_t bytes) noexcept;
 /// (locked memory; emulators and sandboxes that refuse or ignore the request): then the memory is still there, and its contents
 /// are undefined.
 bool purge(void* address, std::size_t bytes) noexcept;
-/// Gives the address space back.
+/// Gives the address space back, whole pages of it.
 void release(void* address, std::size_t bytes) noexcept;
 /// Moves the pages of [from, from + bytes) to [to, to + room), which the caller owns; what is behind them there reads as zero.
 /// Requires bytes < room. The ranges do not overlap.
@@ -45,7 +46,8 @@ bool move_pages(void* from, std::size_t bytes, void* to, std::size_t room) noexc
 bool map_anew(void* address, std::size_t bytes) noexcept;
 /// How many mappings the system lets a process have (vm.max_map_count), or its default where that can not be read.
 std::size_t most_mappings() noexcept;
-/// Readable and writable anonymous memory, zeroed; null when there is none.
+/// Readable and writable anonymous memory, zeroed, whole pages; null when there is none. What the library keeps: see
+/// metadata.h.
 void* map(std::size_t bytes) noexcept;
 
 }  // namespace terrace::os

@@ -4,7 +4,7 @@
 
 #include "introspect/statistics.h"
 #include "os/io.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "shim/entry.h"
 #include "terrace/stats.h"
 
@@ -19,8 +19,8 @@ namespace {
 // mallinfo: what has a meaning here. Blocks in the large class stand for glibc's mmapped ones.
 struct mallinfo2 info() noexcept {
   struct mallinfo2 m = {};
-  const std::size_t bytes = round_up(sizeof(introspect::Snapshot), os::page_size());
-  auto* const s = static_cast<introspect::Snapshot*>(os::map(bytes));
+  const os::Scratch<introspect::Snapshot> memory;
+  introspect::Snapshot* const s = memory.get();
   if (s == nullptr) return m;
   introspect::take_snapshot(*s);
   // Other threads go on meanwhile: what is read later may be ahead, and no difference is to fall below 0.
@@ -33,7 +33,6 @@ struct mallinfo2 info() noexcept {
   m.fordblks = less(m.arena, m.uordblks);
   m.fsmblks = s->held;
   m.keepcost = s->dirty;
-  os::release(s, bytes);
   return m;
 }
 

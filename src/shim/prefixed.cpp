@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // include/terrace/malloc.h, stats.h, version.h
 #include "introspect/statistics.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "shim/entry.h"
 #include "terrace/malloc.h"
 #include "terrace/stats.h"
@@ -14,16 +14,14 @@ namespace {
 using Writer = std::size_t (*)(const introspect::Snapshot&, char*, std::size_t) noexcept;
 
 std::size_t with_snapshot(Writer write, char* buf, std::size_t size) noexcept {
-  const std::size_t bytes = round_up(sizeof(introspect::Snapshot), os::page_size());
-  auto* const snapshot = static_cast<introspect::Snapshot*>(os::map(bytes));
-  if (snapshot == nullptr) {
+  const os::Scratch<introspect::Snapshot> snapshot;
+  if (snapshot.get() == nullptr) {
     errno = ENOMEM;
     return 0;
   }
-  introspect::take_snapshot(*snapshot);
-  const std::size_t length = write(*snapshot, buf, size);
+  introspect::take_snapshot(*snapshot.get());
+  const std::size_t length = write(*snapshot.get(), buf, size);
   if (size != 0) buf[min_of(length, size - 1)] = '\0';
-  os::release(snapshot, bytes);
   return length;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "os/auxv.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 
 #include <elf.h>
 
@@ -120,6 +120,7 @@ bool Window::extend_array(std::byte*& end, std::byte* used, std::byte* needed, b
     if (skipped != 0) os::release(end, skipped);
     return false;
   }
+  os::count_metadata(os::Metadata::spans, static_cast<std::uint64_t>(needed - used));
   end = needed;
   return true;
 }

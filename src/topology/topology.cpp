@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "base/format.h"
-#include "os/memory.h"
+#include "os/metadata.h"
 #include "os/sysfs.h"
 
 #include <string_view>
@@ -22,21 +22,6 @@ struct Scratch {
   char text[list_size];
   char nodes[list_size];
   CpuSet online, known;
-};
-
-class MappedScratch {
- public:
-  MappedScratch() noexcept : scratch_(static_cast<Scratch*>(os::map(bytes()))) {}
-  ~MappedScratch() {
-    if (scratch_ != nullptr) os::release(scratch_, bytes());
-  }
-  MappedScratch(const MappedScratch&) = delete;
-  MappedScratch& operator=(const MappedScratch&) = delete;
-  Scratch* get() const noexcept { return scratch_; }
-
- private:
-  static std::size_t bytes() noexcept { return round_up(sizeof(Scratch), os::page_size()); }
-  Scratch* scratch_;
 };
 
 class Reader {
@@ -211,7 +196,7 @@ void number_core(Reader& reader, unsigned cpu, CpuSet& known, Cores& out) noexce
 void read_cores(Cores& out, const Topology& topology, const char* sysfs_root) noexcept {
   out.count = out.cpu_count = 0;
   out.core.fill(0);
-  const MappedScratch memory;
+  const os::Scratch<Scratch> memory;
   if (memory.get() == nullptr) {
     out.count = out.cpu_count = 1;
     return;
@@ -232,7 +217,7 @@ void read_cores(Cores& out, const Topology& topology, const char* sysfs_root) no
 
 void read(Topology& out, const char* sysfs_root) noexcept {
   out.cpu_count = out.llc_count = out.node_count = 1;
-  const MappedScratch memory;
+  const os::Scratch<Scratch> memory;
   if (memory.get() == nullptr) return;
   Reader reader(sysfs_root, *memory.get());
   unsigned highest = 0;
