@@ -5,7 +5,7 @@
 //   TERRACE_MUTANT_TWO_STORES     the commit is two stores of 4 bytes, with a delay in between
 //   TERRACE_MUTANT_SLOT_REREAD    the commit goes to the slot as it is at the end, not to the one that was read
 //   TERRACE_MUTANT_MISSING_CHECK  put_all does not look whether the word is free
-//   TERRACE_MUTANT_LATE_CHECK     push looks for the key where an abort, which takes the key away, may come before it
+//   TERRACE_MUTANT_LATE_ROUND     push_round writes the block into its place after the commit
 #pragma once
 
 #if defined(TERRACE_MUTANT_WRONG_LENGTH)
@@ -35,13 +35,13 @@
 
 #if defined(TERRACE_MUTANT_TWO_STORES)
 // Half the word is visible before the other half; the delay loop needs the scratch register, so the value is shifted in place.
-#define TERRACE_MUTANT_COMMIT(value, offset, place) \
-  "movq " value ", %[scratch]\n\t"                  \
-  "movl %k[scratch], " offset place "\n\t"          \
-  TERRACE_SEQ_DELAY(1)                              \
-  "movq " value ", %[scratch]\n\t"                  \
-  "shrq $32, %[scratch]\n\t"                       \
-  "movl %k[scratch], 4+" offset place "\n"
+#define TERRACE_MUTANT_COMMIT(value, offset, place)                                        \
+  "movq " value                                                                            \
+  ", %[scratch]\n\t"                                                                       \
+  "movl %k[scratch], " offset place "\n\t" TERRACE_SEQ_DELAY(1) "movq " value              \
+                                                                ", %[scratch]\n\t"         \
+                                                                "shrq $32, %[scratch]\n\t" \
+                                                                "movl %k[scratch], 4+" offset place "\n"
 #else
 #define TERRACE_MUTANT_COMMIT(value, offset, place) "movq " value ", " offset place "\n"
 #endif
@@ -68,11 +68,12 @@
 #endif
 
 #if defined(TERRACE_MUTANT_TWO_STORES)
-#define TERRACE_MUTANT_COMMIT(value, place, offset)                             \
-  "add x17, %[" place "], " offset "\n\t"                                       \
-  "str %w[" value "], [x17]\n\t" TERRACE_SEQ_DELAY(1)                          \
-  "lsr %[scratch], %[" value "], #32\n\t"                                      \
-  "str %w[scratch], [x17, #4]\n"
+#define TERRACE_MUTANT_COMMIT(value, place, offset)                              \
+  "add x17, %[" place "], " offset                                               \
+  "\n\t"                                                                         \
+  "str %w[" value "], [x17]\n\t" TERRACE_SEQ_DELAY(1) "lsr %[scratch], %[" value \
+                                                      "], #32\n\t"               \
+                                                      "str %w[scratch], [x17, #4]\n"
 #else
 #define TERRACE_MUTANT_COMMIT(value, place, offset) "str %[" value "], [%[" place "], " offset "]\n"
 #endif
@@ -85,10 +86,10 @@
 #define TERRACE_MUTANT_CHECK(code) code
 #endif
 
-#if defined(TERRACE_MUTANT_LATE_CHECK)
-#define TERRACE_MUTANT_BEFORE(code)
-#define TERRACE_MUTANT_WITHIN(code) code
+#if defined(TERRACE_MUTANT_LATE_ROUND)
+#define TERRACE_MUTANT_ROUND_BEFORE(code)
+#define TERRACE_MUTANT_ROUND_AFTER(code) TERRACE_SEQ_DELAY(1) code
 #else
-#define TERRACE_MUTANT_BEFORE(code) code
-#define TERRACE_MUTANT_WITHIN(code)
+#define TERRACE_MUTANT_ROUND_BEFORE(code) code
+#define TERRACE_MUTANT_ROUND_AFTER(code)
 #endif

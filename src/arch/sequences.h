@@ -11,25 +11,26 @@
 // A chain is named by one 64-bit word (see arch/chain.h): address << 8 | count. 0 is the empty chain; `stopped` (address 0,
 // count 255) is left in a word by stop_slot(): to pop and take_all it looks empty, to push full, to put_all occupied.
 //
+// A magazine (see level/magazine.h) is an array of pointers, its rounds, with a 0 below the first and a 0 above the last, and
+// what is not 0 in all places between the two. Its word is the distance from `rounds` to the place behind the top round. Around
+// `rounds` lie zeros: so to pop_round and push_round the words 0 (no magazine) and `stopped` are a magazine that is empty and
+// full. take_all and put_all move magazines as they move chains: what is below 256 is none.
+//
 // Where the words are:  word(slot) = base + slot * stride + offset.
 // A thread's rseq area lies at constant offsets from its thread pointer; `Area` has the two that are needed. All sequences
 // require a thread that is registered: in an area that the kernel does not keep, mm_cid reads as 0, which is somebody's slot,
 // and nothing would abort the thread. So whoever runs one asks registered(area) before; the answer can change by the thread's
 // own doing only.
 //
-//   pop(words) -> block                                                                            [sequence 1]
+//   pop_word(words) -> block                                                                       [sequence 1]
 //     start:  w := word(slot);  if address(w) = 0 -> empty          nothing written
 //             n := first word of block(w)                           the chain as it was before block(w) was pushed
 //             if count(n) + 1 != count(w) -> corrupt                nothing written; somebody wrote into a free block
 //     commit: word(slot) := n
-//     after:  popped(slot) := popped(slot) + 1                      where it is asked for: a number, see level/slot.h
 //
-//   push(words, caps, block)                                                                       [sequence 2]
-//     before: if second word of block = key(block) -> freed_twice   once, ahead of the part that is restarted: an abort takes
-//                                                                   a key back, and must not take one that was there before
-//     start:  w := word(slot);  if count(w) >= cap(slot) -> full    nothing written
-//             second word of block := key(block)                    the block is ours, so this is no commit;
-//             first word of block := w                              an abort takes the key back before it begins again
+//   push_word(words, cap, block)                                                                   [sequence 2]
+//     start:  w := word(slot);  if count(w) >= cap -> full          nothing written
+//             first word of block := w                              the block is ours, so this is no commit
 //     commit: word(slot) := block << 8 | (count(w) + 1)
 //
 //   take_all(words) -> chain                                                                       [sequence 3]
@@ -49,6 +50,18 @@
 //             (compare_exchange: if *address != expected -> mismatch)
 //     commit: *address := value                                     the transaction stays open
 //     end;    abort label -> invalid                                not restarted: the caller must know
+//
+//   pop_round(words, rounds) -> block                                                              [sequence 7]
+//     start:  w := word(slot);  p := place below rounds + w;  if p = 0 -> empty      nothing written
+//     commit: word(slot) := w - 8                                   the place keeps its pointer, which is not 0
+//     after:  popped(slot) := popped(slot) + 1                      where it is asked for: a number, see level/slot.h
+//
+//   push_round(words, rounds, block)                                                               [sequence 8]
+//     start:  w := word(slot);  if place below rounds + w = block -> freed_twice     the top round is compared at once
+//             if place at rounds + w = 0 -> full                    nothing written
+//             place at rounds + w := block                          above the top: nobody reads it. So whoever takes a word
+//             away
+//     commit: word(slot) := w + 8                                   from another thread reads places after its barrier only
 #pragma once
 
 #include <cstddef>
@@ -73,11 +86,11 @@ struct Words {
 
 enum class Sequence : std::uint8_t {
   done,
-  empty,        // pop, take_all
-  full,         // push, bump
+  empty,        // pop_word, pop_round, take_all
+  full,         // push_word, push_round, bump
   occupied,     // put_all
-  corrupt,      // pop: the first block of the word was written after it was freed
-  freed_twice,  // push
+  corrupt,      // pop_word: the first block of the word was written after it was freed
+  freed_twice,  // push_round
   invalid,      // store, compare_exchange: the transaction is over
   mismatch,     // compare_exchange: *address was another value
   no_slot,      // of no sequence: the thread is not registered, so there was none

@@ -16,7 +16,7 @@ using span::no_granule;
 const char* Slabs::check_slab(GranuleIndex first) const noexcept {
   const SlabRecord& r = slab(first);
   const HomeClass h = home_at_granule(first);
-  if (index(h) == 0 || index(h) >= home_class_count || spans_->window().record(first).granules != shape(h).granules)
+  if (index(h) == 0 || index(h) >= slab_class_count || spans_->window().record(first).granules != shape(h).granules)
     return "slabs: the page map has another home class";
   const auto is_free = [&r](std::uint32_t i) { return (r.free_map[i / 64] >> i % 64 & 1) != 0; };
   for (GranuleIndex g = 0; g < shape(h).granules; ++g) {
@@ -52,7 +52,7 @@ const char* Slabs::check_invariants() noexcept {
   const span::Window& window = spans_->window();
   const auto frontier = static_cast<GranuleIndex>(window.extent() >> span::granule_shift);
   std::uint64_t counted = 0;
-  std::uint32_t met[home_class_count][3] = {}, empty[home_class_count] = {};
+  std::uint32_t met[slab_class_count][3] = {}, empty[slab_class_count] = {};
   for (GranuleIndex i = 0; i < frontier; ++i) {
     if (window.record(i).state != slab_span) continue;
     if (const char* const broken = check_slab(i)) return broken;
@@ -65,7 +65,7 @@ const char* Slabs::check_invariants() noexcept {
     counted += std::uint64_t{r.waste.counted} * shape(home_at(h)).stride;
   }
   if (counted != waste_.read()) return "W3: waste() is not the sum over slabs";
-  for (std::size_t h = 1; h < home_class_count; ++h) {
+  for (std::size_t h = 1; h < slab_class_count; ++h) {
     Class& c = classes_[h];
     for (const In in : {In::resident, In::bare}) {
       if (listed(c, in) != met[h][static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
@@ -78,15 +78,34 @@ const char* Slabs::check_invariants() noexcept {
   return nullptr;
 }
 
+namespace {
+
+using level::Magazine, level::MagazineWord;
+
+// [M1]
+const char* check_magazine(Magazine m) noexcept {
+  const std::uint64_t* const rounds = m.begin();
+  if (m.count() > m.limit() || m.limit() > level::magazine_capacity(m.kind())) return "M1: a magazine holds more than it may";
+  if (rounds[-1] != 0 || rounds[m.limit()] != 0) return "M1: a magazine has no end";
+  for (unsigned i = 0; i < m.limit(); ++i) {
+    if (rounds[i] == 0) return "M1: a magazine ends too early";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 // [I1], [I2], [I4], and what the slot's caps cost.
 const char* Heap::check_slot(level::Slot& slot, std::uint64_t& caps) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) {
     caps += std::uint64_t{2} * slot.cap[h] * class_size(class_of(home_at(h)));
-    for (const ChainWord w : {slot.words[h], slot.reserve[h]}) {
-      if (w == chain::empty) continue;
-      if (!chain::has_blocks(w) || chain::count(w) > chain::longest) return "I1: a word is no chain";
+    for (const MagazineWord w : {slot.words[h], slot.previous[h]}) {
+      if (w == level::no_magazine) continue;
+      if (!magazines_.is_named(w)) return "I1: a word names no magazine";
+      const Magazine m = magazines_.of_word(w);
+      if (const char* const broken = check_magazine(m)) return broken;
       const bool any = h != 0 && !core_.homes_are_slots() && is_subline(class_of(home_at(h)));
-      if (home_of_chain(w) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
+      if (m.count() != 0 && home_of(m) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
     }
   }
   for (const ChainWord w : slot.large) {
@@ -101,12 +120,16 @@ const char* Heap::check_depots() noexcept {
   for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
     for (place.shard = 0; place.shard < depots_.shards(); ++place.shard) {
       for (std::size_t key = 0; key < level::depot_keys; ++key) {
-        const level::ChainStack& stack = depots_.at(place).stack(key);
+        const level::MagazineStack& stack = depots_.at(place).stack(key);
         if (stack.size() != 0 && (depots_.marks(place.processor, key) >> place.shard & 1) == 0)
           return "depot: a stack that is not empty has no mark";
         for (unsigned n = 0; n < stack.size(); ++n) {
-          if (home_of_chain(stack.at(n)) != home_at(key)) return "depot: a stack holds a chain of another home class";
-          bytes += chain::count(stack.at(n)) * class_size(class_of(home_at(key)));
+          const Magazine m = stack.at(n);
+          if (const char* const broken = check_magazine(m)) return broken;
+          if ((m.count() == 0) != (key >= level::block_keys)) return "depot: an empty magazine is not among the empty ones";
+          if (key >= level::block_keys) continue;
+          if (home_of(m) != home_at(key)) return "depot: a stack holds a magazine of another home class";
+          bytes += m.count() * class_size(class_of(home_at(key)));
         }
       }
     }

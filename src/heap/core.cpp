@@ -6,7 +6,7 @@
 namespace terrace::heap {
 namespace {
 
-using level::Slot;
+using level::Magazine, level::Slot;
 using percpu::Rung;
 
 // Plain code needs the lock on the getcpu rung only; on the thread rung nobody else writes the slot.
@@ -29,7 +29,8 @@ void set(ChainWord& word, ChainWord value) noexcept { __atomic_store_n(&word, va
 
 }  // namespace
 
-void Core::open(const percpu::Ladder& ladder, Slot* slots, unsigned count, ThreadSlots& threads) noexcept {
+void Core::open(const percpu::Ladder& ladder, Slot* slots, unsigned count, ThreadSlots& threads,
+                const Magazines& magazines) noexcept {
   rung_ = ladder.rung;
   area_is_ours_ = ladder.area_is_ours;
   area_ = ladder.area;
@@ -37,6 +38,7 @@ void Core::open(const percpu::Ladder& ladder, Slot* slots, unsigned count, Threa
   slots_bytes_ = reinterpret_cast<std::byte*>(slots);
   count_ = count;
   threads_ = &threads;
+  magazines_ = &magazines;
 }
 
 Slot* Core::current_slow() noexcept {
@@ -60,34 +62,31 @@ Slot* Core::current_slow() noexcept {
 void* Core::pop(Slot& chosen, HomeClass h) noexcept {
   using level::popped_offset, level::slot_size, level::words_offset;
   expect_no_lock();
-  void* block = nullptr;
   if (percpu::has_sequences(rung_)) {
-    const arch::Sequence r = arch::pop<words_offset, popped_offset>(area_, slots_bytes_, slot_size, index(h), block);
-    if (r == arch::Sequence::corrupt) report_write_after_free("malloc", chain::first(take_word(chosen, h)));
-    if (r != arch::Sequence::done) return nullptr;
-  } else {
-    const SlotGuard guard(chosen, rung_);
-    const ChainWord w = chosen.words[index(h)];
-    if (!chain::has_blocks(w)) return nullptr;
-    block = chain::first(w);
-    if (!chain::intact(w)) report_write_after_free("malloc", block);
-    set(chosen.words[index(h)], chain::rest(w));
-    set(chosen.popped[index(h)], chosen.popped[index(h)] + 1);
+    void* block = nullptr;
+    const arch::Sequence r =
+        arch::pop_round<words_offset, popped_offset>(area_, slots_bytes_, slot_size, level::origin(), index(h), block);
+    return r == arch::Sequence::done ? block : nullptr;
   }
-  static_cast<std::uint64_t*>(block)[1] = 0;
+  const SlotGuard guard(chosen, rung_);
+  Magazine m = magazines_->of_word(chosen.words[index(h)]);
+  if (m.count() == 0) return nullptr;
+  void* const block = m.pop();
+  set(chosen.words[index(h)], m.word());
+  set(chosen.popped[index(h)], chosen.popped[index(h)] + 1);
   return block;
 }
 
 arch::Sequence Core::push(Slot& chosen, HomeClass h, void* block) noexcept {
   expect_no_lock();
-  if (percpu::has_sequences(rung_)) {
-    return arch::push<level::slot_shift, level::words_offset, level::cap_offset>(area_, slots_bytes_, index(h), block);
-  }
+  if (percpu::has_sequences(rung_))
+    return arch::push_round<level::slot_shift, level::words_offset>(area_, slots_bytes_, level::origin(), index(h), block);
   const SlotGuard guard(chosen, rung_);
-  const ChainWord w = chosen.words[index(h)];
-  if (static_cast<const std::uint64_t*>(block)[1] == chain::key(block)) return arch::Sequence::freed_twice;
-  if (chain::count(w) >= __atomic_load_n(&chosen.cap[index(h)], __ATOMIC_RELAXED)) return arch::Sequence::full;
-  set(chosen.words[index(h)], chain::pushed(w, block));
+  if (level::top_round(chosen.words[index(h)]) == address_of(block)) return arch::Sequence::freed_twice;
+  Magazine m = magazines_->of_word(chosen.words[index(h)]);
+  if (!m || !m.has_room()) return arch::Sequence::full;
+  m.push(block);
+  set(chosen.words[index(h)], m.word());
   return arch::Sequence::done;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/assert.h"
+#include "heap/magazines.h"
 #include "heap/size_class.h"
 #include "heap/thread_slots.h"
 #include "level/slot.h"
@@ -14,7 +15,8 @@ namespace terrace::heap {
 class Core {
  public:
   /// `slots` points to slot 0 of `count`.
-  void open(const percpu::Ladder& ladder, level::Slot* slots, unsigned count, ThreadSlots& threads) noexcept;
+  void open(const percpu::Ladder& ladder, level::Slot* slots, unsigned count, ThreadSlots& threads,
+            const Magazines& magazines) noexcept;
 
   percpu::Rung rung() const noexcept { return rung_; }
   unsigned slot_count() const noexcept { return count_; }
@@ -46,13 +48,19 @@ class Core {
   /// From a word to the program, and counted.
   void* pop(level::Slot& chosen, HomeClass h) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
-  ChainWord take_word(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.words[index(h)]); }
-  bool put_word(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
-    return put(chosen, chosen.words[index(h)], blocks);
+  /// The loaded magazine, empty or not, is the caller's then.
+  level::Magazine take_word(level::Slot& chosen, HomeClass h) noexcept {
+    return magazines_->of_word(take(chosen, chosen.words[index(h)]));
   }
-  ChainWord take_reserve(level::Slot& chosen, HomeClass h) noexcept { return take(chosen, chosen.reserve[index(h)]); }
-  bool put_reserve(level::Slot& chosen, HomeClass h, ChainWord blocks) noexcept {
-    return put(chosen, chosen.reserve[index(h)], blocks);
+  /// False: there is one, or the slot is stopped.
+  bool put_word(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept {
+    return put(chosen, chosen.words[index(h)], m.word());
+  }
+  level::Magazine take_previous(level::Slot& chosen, HomeClass h) noexcept {
+    return magazines_->of_word(take(chosen, chosen.previous[index(h)]));
+  }
+  bool put_previous(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept {
+    return put(chosen, chosen.previous[index(h)], m.word());
   }
   ChainWord take_large(level::Slot& chosen, unsigned word) noexcept { return take(chosen, chosen.large[word]); }
   bool put_large(level::Slot& chosen, unsigned word, ChainWord block) noexcept {
@@ -78,7 +86,7 @@ class Core {
   }
   bool put(level::Slot& chosen, ChainWord& word, ChainWord blocks) noexcept {
     expect_no_lock();
-    TERRACE_ASSERT(chain::has_blocks(blocks) && chain::count(blocks) <= chain::longest, "I1: a word gets what is no chain");
+    TERRACE_ASSERT(blocks >> 8 != 0, "I1: a word gets what is neither magazine nor block");
     if (!percpu::has_sequences(rung_)) [[unlikely]]
       return put_plainly(chosen, word, blocks);
     return arch::put_all(area_, words_like(chosen, word), blocks) == arch::Sequence::done;
@@ -93,6 +101,7 @@ class Core {
   std::byte* slots_bytes_ = nullptr;  // the same, for the sequences
   unsigned count_ = 0;
   ThreadSlots* threads_ = nullptr;
+  const Magazines* magazines_ = nullptr;
 };
 
 }  // namespace terrace::heap

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "arch/sequences.h"
+#include "base/hardened.h"
 #include "heap/size_class.h"
 #include "level/slot.h"
 #include "span/granule.h"
@@ -24,6 +25,7 @@ struct alignas(cache_line) FastPath {
   std::byte* slots = nullptr;       // slot 0
   arch::Area area{};
 };
+static_assert(sizeof(FastPath) <= cache_line);
 extern FastPath fast_path __attribute__((visibility("hidden")));
 
 void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
@@ -47,11 +49,6 @@ TERRACE_INLINE bool has_slot(const FastPath& f) noexcept {
   return arch::registered(f.area);
 }
 
-TERRACE_INLINE void* handed_out(void* block) noexcept {
-  static_cast<std::uint64_t*>(block)[1] = 0;  // no longer free: the key goes
-  return block;
-}
-
 // The number of the word is that of home 0; the word of another home lies one word lower for each slot further on, which is a
 // stride of one word less. No branch tells the two kinds of classes apart: programs mix their sizes as no predictor can learn.
 TERRACE_INLINE void* allocate(std::size_t size) noexcept {
@@ -63,9 +60,10 @@ TERRACE_INLINE void* allocate(std::size_t size) noexcept {
     __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways
     const std::size_t stride = level::slot_size + below * sizeof(ChainWord);
     void* block;
-    if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, stride, home_lookup[last / SizeRule::quantum],
-                                                             block) == arch::Sequence::done) [[likely]] {
-      return handed_out(block);
+    if (arch::pop_round<level::words_offset, level::popped_offset>(
+            f.area, f.slots, stride, level::origin(), home_lookup[last / SizeRule::quantum], block) == arch::Sequence::done)
+        [[likely]] {
+      return block;
     }
   }
   return allocate_slow(size);
@@ -77,33 +75,34 @@ TERRACE_INLINE void* allocate_from(HomeClass h) noexcept {
   void* block;
   if (f.size_limit == 0 || !has_slot(f)) [[unlikely]]
     return nullptr;
-  if (arch::pop<level::words_offset, level::popped_offset>(f.area, f.slots, level::slot_size, index(h), block) !=
-      arch::Sequence::done) [[unlikely]] {
+  if (arch::pop_round<level::words_offset, level::popped_offset>(f.area, f.slots, level::slot_size, level::origin(), index(h),
+                                                                 block) != arch::Sequence::done) [[unlikely]] {
     return nullptr;
   }
-  return handed_out(block);
+  return block;
 }
 
 // The rotation brings the low 4 bits to the top: a pointer that is not a multiple of 16 is out of range as well. With the base
-// from before it was set, nothing is below the limit.
-TERRACE_INLINE std::uintptr_t offset_16ths(const FastPath& f, const void* p) noexcept {
-  return std::rotr(address_of(p) - address_of(f.base), 4);
+// from before it was set, which is null, nothing is below the limit: so the base may be loaded first, and is loaded once.
+TERRACE_INLINE std::uintptr_t offset_16ths(const std::byte* base, const void* p) noexcept {
+  return std::rotr(address_of(p) - address_of(base), 4);
 }
-/// Requires an offset below the limit, which was loaded first.
-TERRACE_INLINE std::uint8_t home_byte(const FastPath& f, std::uintptr_t offset_16ths) noexcept {
+/// Requires an offset from that base below the limit.
+TERRACE_INLINE std::uint8_t home_byte(const std::byte* base, std::uintptr_t offset_16ths) noexcept {
   const auto granule = static_cast<std::ptrdiff_t>(offset_16ths >> (span::granule_shift - 4));
-  return static_cast<std::uint8_t>(f.base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
+  return static_cast<std::uint8_t>(base[granule - static_cast<std::ptrdiff_t>(span::Window::map_size)]);
 }
 
 template <class Slow>
 TERRACE_INLINE void free_or(void* p, Slow slow) noexcept {
   const FastPath& f = fast_path;
-  const std::uintptr_t offset = offset_16ths(f, p);
+  const std::byte* const base = f.base;
+  const std::uintptr_t offset = offset_16ths(base, p);
   if (offset < f.extent_16ths && has_slot(f)) [[likely]] {
-    const std::uint8_t home = home_byte(f, offset);
-    // Home class 0 (no small block) has cap 0: full.
-    if (arch::push<level::slot_shift, level::words_offset, level::cap_offset>(f.area, f.slots, home, p) == arch::Sequence::done)
-        [[likely]] {
+    const std::uint8_t home = home_byte(base, offset);
+    // Home class 0 (no small block) has no magazine: full.
+    if (arch::push_round<level::slot_shift, level::words_offset>(f.area, f.slots, level::origin(), home, p) ==
+        arch::Sequence::done) [[likely]] {
       return;
     }
   }
@@ -114,14 +113,15 @@ TERRACE_INLINE void free(void* p) noexcept {
   free_or(p, [p]() noexcept { free_slow(p); });
 }
 
-/// Whether realloc leaves the block where it is: a small one that fits, and that is not free. False: the cold way decides.
+/// Whether realloc leaves the block where it is: a small one that fits. False: the cold way decides.
 TERRACE_INLINE bool stays(const void* p, std::size_t size) noexcept {
   if constexpr (hardened) return false;  // where the block starts is checked, too
   const FastPath& f = fast_path;
-  const std::uintptr_t offset = offset_16ths(f, p);
+  const std::byte* const base = f.base;
+  const std::uintptr_t offset = offset_16ths(base, p);
   if (offset >= f.extent_16ths) return false;
   limit_first();
-  return sizes_in_place[home_byte(f, offset)].has(size) && static_cast<const std::uint64_t*>(p)[1] != chain::key(p);
+  return sizes_in_place[home_byte(base, offset)].has(size);
 }
 
 }  // namespace terrace::heap

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // fork: the child has one thread and a copy of memory as it was at one instant. Words of slots are consistent at every instant
 // (one store each). What locks guard is not, so they are taken before, in the order of their ranks, and the child finds it
-// whole. What other threads had in their hands in that instant (blocks, a chain on its way) is as lost as any block they had
+// whole. What other threads had in their hands in that instant (blocks, a magazine on its way) is as lost as any block they had
 // allocated; what they had taken out of the lists without a lock, repair_in_child() puts back.
 //
 // Locks that are held from one handler to the other are held while others' code runs: whatever that waits for must not wait for
@@ -26,6 +26,7 @@
 //
 // A process of one thread needs none of that: nobody else is inside, and where the thread is itself (fork in a signal handler),
 // it is in the child, too, and goes on there. Each lock that is taken costs the page it lies on twice, once in either process.
+#include "base/hardened.h"
 #include "heap/fast_path.h"
 #include "heap/heap.h"
 #include "os/open_files.h"
@@ -60,6 +61,7 @@ void Heap::before_fork() noexcept {
   }
   for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().lock();
   slabs_.lock_all();
+  if constexpr (hardened) magazines_.mutex().lock();
   spans_.mutex().lock();
   os::Mutex::set_holds_all(true);
 }
@@ -72,6 +74,7 @@ void Heap::after_fork_in_parent() noexcept {
   }
   os::Mutex::set_holds_all(false);
   spans_.mutex().unlock();
+  if constexpr (hardened) magazines_.mutex().unlock();
   slabs_.unlock_all();
   for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().unlock();
   if (core_.rung() == percpu::Rung::getcpu) {
@@ -108,6 +111,7 @@ void Heap::reset_locks_in_child() noexcept {
   os::Mutex::set_holds_all(false);
   spans_.reset_after_fork();
   slabs_.reset_after_fork();
+  if constexpr (hardened) magazines_.mutex().reset_after_fork();
   for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().reset_after_fork();
   if (core_.rung() == percpu::Rung::getcpu) {
     for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.reset_after_fork();

@@ -40,7 +40,7 @@ bool Heap::ready() noexcept {
 
 bool Heap::open() noexcept {
   options_ = read_options(os::environment);
-  if constexpr (hardened) chain::link_secret = os::process_secret(0);
+  if constexpr (hardened) choose_secret();
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
@@ -64,8 +64,9 @@ bool Heap::open_core() noexcept {
   auto* const marks = os::map_metadata<std::uint16_t>(levels, level::depot_keys * processors);
   if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
   depots_.open(depots, marks, processors, shards);
+  magazines_.open(depots_, slabs_, spans_.window());
   thread_slots_.open(drain_thread_slot);
-  core_.open(l, slots, count, thread_slots_);
+  core_.open(l, slots, count, thread_slots_, magazines_);
   if (percpu::has_sequences(l.rung)) {
     const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
     cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
@@ -225,8 +226,10 @@ std::size_t Heap::small_size(const void* p) const noexcept {
   if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
   const HomeClass h = home_class_of(p);
   if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
-  if (hardened && !slabs_.is_block(p)) report_invalid_pointer("realloc", p);
-  if (static_cast<const std::uint64_t*>(p)[1] == chain::key(p)) report_double_free("realloc", p);
+  if constexpr (hardened) {
+    if (!slabs_.is_block(p)) report_invalid_pointer("realloc", p);
+    if (is_freed(p)) report_double_free("realloc", p);
+  }
   return class_size(class_of(h));
 }
 

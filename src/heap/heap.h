@@ -89,6 +89,7 @@ class Heap {
   Core& core() noexcept { return core_; }
   ThreadSlots& thread_slots() noexcept { return thread_slots_; }
   level::Depots& depots() noexcept { return depots_; }
+  const Magazines& magazines() const noexcept { return magazines_; }
   const Slabs& slabs() const noexcept { return slabs_; }
   const Large& large() const noexcept { return large_; }
   const span::Spans& spans() const noexcept { return spans_; }
@@ -118,22 +119,31 @@ class Heap {
     if constexpr (hardened) check_cleared(block, c);
     return block;
   }
+  static void choose_secret() noexcept;
+  static bool is_freed(const void* block) noexcept;
   static void check_cleared(void* block, SizeClass c) noexcept;
+  static void check_cleared(const std::uint64_t* blocks, unsigned n) noexcept;
   void clear_freed(void* p, HomeClass h) noexcept;
 
-  // transfer.cpp: chains between the levels
+  // transfer.cpp: magazines between the levels
   void* allocate_small(SizeClass c) noexcept;
   HomeClass own_word(const level::Slot& slot, SizeClass c) const noexcept;
-  void* hand_out(level::Slot& slot, HomeClass word, ChainWord w) noexcept;
+  void load(level::Slot& slot, HomeClass word, level::Magazine m) noexcept;
+  void keep_empty(level::Slot& slot, HomeClass h, level::Magazine m) noexcept;
   void free_small(void* p, HomeClass h) noexcept;
   void* refill(level::Slot& slot, SizeClass c) noexcept;
+  void* refill_from_above(level::Slot& slot, SizeClass c, level::Magazine one, level::Magazine other) noexcept;
+  level::Magazine cut_into(level::Magazine m, HomeClass h, unsigned want) noexcept;
   void* allocate_past_core(SizeClass c) noexcept;
   void free_large(void* p) noexcept;
   void free_past_core(void* p) noexcept;
-  void spill(level::Slot& slot, HomeClass h) noexcept;
-  void store_chain(ChainWord blocks) noexcept;
-  ChainWord fetch_chain(HomeClass h) noexcept;
-  ChainWord fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
+  void spill(level::Slot& slot, HomeClass h, void* p) noexcept;
+  void store(level::Magazine m) noexcept;
+  void unload(level::Magazine& m) noexcept;
+  void empty(level::Magazine m) noexcept;
+  level::Magazine fetch(HomeClass h) noexcept;
+  level::Magazine fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
+  void* take_one(HomeClass h, bool may_grow) noexcept;
   void* steal_block(SizeClass c) noexcept;
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
@@ -141,15 +151,18 @@ class Heap {
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
   bool reserve_in_depots(HomeClass h, unsigned blocks) noexcept;
   void reclaim_depots() noexcept;
-  bool give_up_oldest(level::Shard& shard, HomeClass h) noexcept;
+  bool give_up_oldest(level::Shard& shard, std::size_t key) noexcept;
   unsigned processor() const noexcept;
   level::Place place() noexcept;
-  HomeClass home_of_chain(ChainWord w) const noexcept { return home_class_of(chain::first(w)); }
-  /// Requires a pointer into the window. Class 0: not in a slab.
-  HomeClass home_class_of(const void* p) const noexcept {
-    return HomeClass{spans_.window().owners_byte(spans_.window().index_of(p))};
+  /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
+  HomeClass home_of(level::Magazine m) const noexcept {
+    return home_class_of(reinterpret_cast<void*>(*m.begin()));  // NOLINT(performance-no-int-to-ptr): a round is a pointer
   }
-  static void* hand_out_first(ChainWord w, ChainWord& rest) noexcept;
+  /// Requires a pointer into the window. Class 0: not in a slab of blocks.
+  HomeClass home_class_of(const void* p) const noexcept {
+    const HomeClass h{spans_.window().owners_byte(spans_.window().index_of(p))};
+    return index(h) < home_class_count ? h : HomeClass{};
+  }
 
   // large_cache.cpp: large blocks that slots keep
   void* take_kept(std::size_t size, bool zeroed) noexcept;
@@ -183,7 +196,9 @@ class Heap {
 
   // surplus.cpp: the bound on all that is resident beyond what is live
   std::uint64_t surplus() const noexcept;
-  std::uint64_t levels_granted() const noexcept { return budget_.granted() + depot_budget_.granted() + large_granted_.read(); }
+  std::uint64_t levels_granted() const noexcept {
+    return budget_.granted() + depot_budget_.granted() + large_granted_.read() + magazines_.bytes();
+  }
   std::uint64_t surplus_share() const noexcept;
   std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_whole(); }
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
@@ -211,6 +226,7 @@ class Heap {
   const AlignedClasses* aligned_classes_ = nullptr;
   Large large_;
   level::Depots depots_;
+  Magazines magazines_;
   SharedCounter large_granted_;          // bytes of large blocks that slots may keep
   level::Budget budget_, depot_budget_;  // what the slots' caps, and what the depots may hold
   ThreadSlots thread_slots_;

@@ -15,10 +15,11 @@ namespace {
 
 using level::Slot, level::words_of;
 
-// In a piece of a round: slots looked at, and chains that leave the depots, which take as long as a chain's way to the slabs.
-constexpr std::uint32_t slots_in_a_piece = 64, chains_in_a_piece = 64;
+// In a piece of a round: slots looked at, and magazines that leave the depots, which take as long as their blocks' way to the
+// slabs.
+constexpr std::uint32_t slots_in_a_piece = 64, magazines_in_a_piece = 64;
 
-// Different words, almost surely a different number. 0: no chain at all.
+// Different words, almost surely a different number. 0: nothing at all.
 std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
   std::uint64_t h = 0;
   for (const ChainWord& word : words) {
@@ -30,13 +31,13 @@ std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
 
 // Word by word with a branch each would take as long as the system calls that were refused.
 bool holds_nothing(Slot& slot) noexcept {
-  static_assert(level::all_words % 4 == 0);
   const std::span<const ChainWord> words = words_of(slot);
   ChainWord even = 0, odd = 0;
-  for (std::size_t i = 0; i < words.size(); i += 4) {
-    even |= level::peek(words[i]) | level::peek(words[i + 2]);
-    odd |= level::peek(words[i + 1]) | level::peek(words[i + 3]);
+  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
+    even |= level::peek(words[i]);
+    odd |= level::peek(words[i + 1]);
   }
+  if (words.size() % 2 != 0) even |= level::peek(words.back());
   return (even | odd) == chain::empty;
 }
 
@@ -104,13 +105,16 @@ bool Heap::take_words(Slot& slot, std::span<ChainWord> words, ChainWord* held) n
   return true;
 }
 
-// Chains go to the slabs, large blocks to the spans.
+// Magazines go to the slabs, large blocks to the spans.
 void Heap::drain_slot(Slot& slot) noexcept {
   ChainWord held[level::all_words] = {};
   if (!take_words(slot, words_of(slot), held)) return;
-  constexpr std::size_t chains = 2 * level::slot_words;
-  for (std::size_t i = 0; i < chains; ++i) slabs_.put_back(held[i]);
-  for (std::size_t i = chains; i < level::all_words; ++i) give_up_kept(held[i]);
+  for (std::size_t h = 0; h < level::slot_words; ++h) {
+    for (const level::MagazineWord w : {held[h], held[level::first_previous + h]}) {
+      if (w != level::no_magazine) empty(magazines_.of_word(w));
+    }
+  }
+  for (std::size_t i = level::first_large; i < level::all_words; ++i) give_up_kept(held[i]);
   release_caps(slot);
   release_large_grants(slot);
 }
@@ -147,17 +151,17 @@ bool Heap::age_slots() noexcept {
   return round_slot_ == core_.slot_count();
 }
 
-// The oldest chain of each stack leaves in each round, so a depot that nobody wants anything from is empty after a while.
+// The oldest magazine of each stack leaves in each round, so a depot that nobody wants anything from is empty after a while.
 // Whether all stacks had their turn; then the next round is to begin.
 bool Heap::age_depots() noexcept {
   const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots_.processors();
   for (std::uint32_t given_up = 0; round_stacks_ < groups; ++round_stacks_) {
-    if (given_up >= chains_in_a_piece) return false;
+    if (given_up >= magazines_in_a_piece) return false;
     const std::size_t key = round_stacks_ / depots_.processors();
     level::Place place{.processor = round_stacks_ % depots_.processors()};
     for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
       place.shard = static_cast<unsigned>(std::countr_zero(left));
-      if (give_up_oldest(depots_.at(place), home_at(key))) {
+      if (give_up_oldest(depots_.at(place), key)) {
         ++given_up;
       } else {
         depots_.unmark_if_empty(place, key);
@@ -201,7 +205,7 @@ void Heap::drain_depots() noexcept {
     for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
       for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
         place.shard = static_cast<unsigned>(std::countr_zero(left));
-        while (give_up_oldest(depots_.at(place), home_at(key))) {
+        while (give_up_oldest(depots_.at(place), key)) {
         }
         depots_.unmark_if_empty(place, key);
       }

@@ -104,15 +104,28 @@ constexpr Shape make_shape(SizeClass c, Placement placement) {
   return s;
 }
 
+constexpr Shape with_divisors(Shape s) {
+  s.last = s.offset_of(s.blocks - 1);
+  s.stride_reciprocal = Shape::reciprocal_of(s.stride);
+  // One group: the quotient is always 0.
+  s.group_reciprocal = s.group_bytes == ~std::uint32_t{0} ? 0 : Shape::reciprocal_of(s.group_bytes);
+  return s;
+}
+
 consteval Shapes make_shapes(Placement placement) {
   Shapes all{};
-  for (std::size_t c = 1; c < class_count; ++c) {
-    Shape& s = all.at(c);
-    s = make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement);
-    s.last = s.offset_of(s.blocks - 1);
-    s.stride_reciprocal = Shape::reciprocal_of(s.stride);
-    // One group: the quotient is always 0.
-    s.group_reciprocal = s.group_bytes == ~std::uint32_t{0} ? 0 : Shape::reciprocal_of(s.group_bytes);
+  all[0].per_group = 0;  // no block begins anywhere
+  for (std::size_t c = 1; c < class_count; ++c)
+    all.at(c) = with_divisors(make_shape(SizeClass{static_cast<std::uint8_t>(c)}, placement));
+  return all;
+}
+
+consteval std::array<Shape, level::magazine_kinds> make_magazine_shapes() {
+  std::array<Shape, level::magazine_kinds> all{};
+  for (unsigned kind = 0; kind < level::magazine_kinds; ++kind) {
+    Shape s = without_spacers(level::magazine_bytes(kind), 0);
+    fill(s);
+    all.at(kind) = with_divisors(s);
   }
   return all;
 }
@@ -160,6 +173,8 @@ static_assert(aligned_hold(none_aligned, none_shapes) && aligned_hold(odd_aligne
 static_assert(aligned_hold(punctuated_aligned, punctuated_shapes));
 
 }  // namespace
+
+constinit const std::array<Shape, level::magazine_kinds> magazine_shapes = make_magazine_shapes();
 
 const AlignedClasses& aligned_classes_for(Placement placement) noexcept {
   switch (placement) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "heap/size_class.h"
+#include "level/magazine.h"
 #include "span/granule.h"
 
 namespace terrace::heap {
@@ -72,6 +73,9 @@ struct CacheShape {
 
 using Shapes = std::array<Shape, max_size_classes>;
 const Shapes& shapes_for(Placement placement) noexcept;
+
+/// Of magazines, by kind: each at a multiple of its size.
+extern const std::array<Shape, level::magazine_kinds> magazine_shapes __attribute__((visibility("hidden")));
 
 /// Which class serves a request with an alignment above SizeRule::quantum: the smallest whose blocks are large and aligned
 /// enough. Up to 128 bytes that is often a plain class, which wastes less than the next power of two; none below a line,

@@ -19,7 +19,7 @@
 namespace terrace::heap {
 
 struct SizeRule {
-  static constexpr std::size_t quantum = 16;         // = alignof(max_align_t); also room for link and key of a free block
+  static constexpr std::size_t quantum = 16;         // = alignof(max_align_t)
   static constexpr std::size_t linear_max = 256;     // one class per quantum up to here
   static constexpr std::size_t line_max = 2048;      // steps of at most a cache line up to here,
   static constexpr std::size_t fine_max = 8192;      // 8 classes per doubling up to here: coarser steps waste more, and spread
@@ -107,8 +107,10 @@ constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
   return home_at(index(c) == 0 ? 0 : index(c) - 1 - subline_classes + first_other_home);
 }
 
-consteval std::array<std::uint8_t, home_class_count> make_classes() {
-  std::array<std::uint8_t, home_class_count> table{};
+inline constexpr std::size_t page_map_values = 256;
+
+consteval std::array<std::uint8_t, page_map_values> make_classes() {
+  std::array<std::uint8_t, page_map_values> table{};
   for (std::size_t i = 1; i < first_other_home + other_classes; ++i) {  // numbers beyond belong to no class: 0
     const bool other = i >= first_other_home;
     table.at(i) =
@@ -116,8 +118,8 @@ consteval std::array<std::uint8_t, home_class_count> make_classes() {
   }
   return table;
 }
-/// By home class: the size class.
-inline constexpr std::array<std::uint8_t, home_class_count> classes_of_homes = make_classes();
+/// By what the page map says: the size class; 0 for what is no home class.
+inline constexpr std::array<std::uint8_t, page_map_values> classes_of_homes = make_classes();
 constexpr SizeClass class_of(HomeClass h) noexcept { return SizeClass{classes_of_homes[index(h)]}; }
 
 constexpr std::size_t home_of(HomeClass h) noexcept {
@@ -153,16 +155,16 @@ struct InPlace {
   constexpr bool has(std::size_t size) const noexcept { return size - above - 1 < count; }
 };
 
-consteval std::array<InPlace, home_class_count> make_sizes_in_place() {
-  std::array<InPlace, home_class_count> table{};
+consteval std::array<InPlace, page_map_values> make_sizes_in_place() {
+  std::array<InPlace, page_map_values> table{};
   for (std::size_t i = 1; i < home_class_count && index(class_of(home_at(i))) < class_count; ++i) {
     const std::size_t have = class_size(class_of(home_at(i))), above = too_small_for(have);
     table.at(i) = {.above = static_cast<std::uint32_t>(above), .count = static_cast<std::uint32_t>(have - above)};
   }
   return table;
 }
-/// By home class.
-inline constexpr std::array<InPlace, home_class_count> sizes_in_place = make_sizes_in_place();
+/// By what the page map says.
+inline constexpr std::array<InPlace, page_map_values> sizes_in_place = make_sizes_in_place();
 
 consteval bool sizes_round_trip() {
   for (std::size_t i = 0; i < lookup_size; ++i) {

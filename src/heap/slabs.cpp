@@ -74,7 +74,7 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
 
 void Slabs::seed() noexcept {
   if constexpr (hardened) {
-    for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].random.seed(os::process_secret(h));
+    for (std::size_t h = 1; h < slab_class_count; ++h) classes_[h].random.seed(os::process_secret(h));
   }
 }
 
@@ -137,32 +137,23 @@ class Addresses {
   std::uint32_t next_ = ~std::uint32_t{0}, within_ = 0, offset_ = 0;
 };
 
-// A chain of the blocks, lowest in front, written from low to high. Requires n > 0.
-ChainWord link_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n) noexcept {
+// Blocks are handed out from the end on: lowest addresses first.
+void list_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n, std::uint64_t* blocks) noexcept {
   Addresses addresses(start, s);
-  std::byte* block = addresses.of(indices[0]);  // NOLINT(clang-analyzer-core.CallAndMessage): n > 0 of them are set
-  const ChainWord w = chain::make(block, n);
-  for (unsigned i = 1; i <= n; ++i) {
-    std::byte* const next = i < n ? addresses.of(indices[i]) : nullptr;
-    auto* const words = reinterpret_cast<std::uint64_t*>(block);
-    words[0] = chain::encoded(block, i < n ? chain::make(next, n - i) : chain::empty);
-    words[1] = chain::key(block);
-    block = next;
-  }
-  return w;
+  for (unsigned i = 0; i < n; ++i) blocks[n - 1 - i] = address_of(addresses.of(indices[i]));
 }
 
 }  // namespace
 
-ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
-  std::uint16_t indices[chain::longest];
+unsigned Slabs::cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow) noexcept {
+  std::uint16_t indices[most_cut];
   unsigned n = 0;
   Class& c = classes_[index(h)];
   std::byte* start = nullptr;
   {
     const os::LockGuard guard(c.mutex);
     const GranuleIndex first = slab_to_cut(c, h, may_grow);
-    if (first == no_granule) return chain::empty;
+    if (first == no_granule) return 0;
     SlabRecord& r = slab(first);
     if (r.free_blocks == r.block_count) --c.empty;
     const std::uint32_t resident = resident_blocks(r);
@@ -177,32 +168,29 @@ ChainWord Slabs::cut(HomeClass h, unsigned want, bool may_grow) noexcept {
   const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
   cut_bytes_.add(bytes);
   spans_->add_unused(std::uint64_t{0} - bytes);
-  // The blocks are ours: they are linked, and their pages faulted in, without the lock.
-  return link_blocks(start, shape(h), indices, n);
+  list_blocks(start, shape(h), indices, n, blocks);
+  return n;
 }
 
-// Marks the leading blocks of the chain free, as many as lie in this slab: at least one. What follows them. Class locked.
-ChainWord Slabs::put_back_leading(HomeClass h, GranuleIndex first, ChainWord blocks) noexcept {
+// Marks the leading blocks free, as many as lie in this slab: at least one. How many. Class locked.
+unsigned Slabs::put_back_leading(HomeClass h, GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept {
   SlabRecord& r = slab(first);
   const Shape& s = shape(h);
-  const std::byte* const start = first_block(first);
+  const std::uintptr_t start = address_of(first_block(first));
   const std::uintptr_t length = s.granules * span::granule_size - r.block_offset;
-  std::uint32_t n = 0;
-  for (; chain::has_blocks(blocks); ++n) {
-    void* const block = chain::first(blocks);
-    const std::uintptr_t offset = address_of(block) - address_of(start);
-    if (offset >= length && n != 0) break;  // in another slab
+  unsigned done = 0;
+  for (; done < n; ++done) {
+    const std::uintptr_t offset = blocks[done] - start;
+    if (offset >= length && done != 0) break;  // in another slab
     const std::uint32_t nth = offset < length ? s.block_at(static_cast<std::uint32_t>(offset)) : s.blocks;
-    if (nth >= s.blocks) report_invalid_pointer("free", block);
-    if (!chain::intact(blocks)) report_write_after_free("free", block);
+    if (nth >= s.blocks) report_invalid_pointer("free", pointer_to(blocks[done]));
     const std::uint64_t bit = std::uint64_t{1} << nth % 64;
-    if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", block);
+    if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", pointer_to(blocks[done]));
     r.free_map[nth / 64] |= bit;
     r.scan = static_cast<std::uint8_t>(min_of<std::uint32_t>(r.scan, nth / 64));
-    blocks = chain::rest(blocks);
   }
-  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + n);
-  return blocks;
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + done);
+  return done;
 }
 
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
@@ -218,22 +206,26 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   }
 }
 
-void Slabs::put_back(ChainWord blocks) noexcept {
-  if (!chain::has_blocks(blocks)) return;
+void Slabs::put_back(const std::uint64_t* blocks, unsigned n) noexcept {
+  if (n == 0) return;
   const span::Window& window = spans_->window();
-  const HomeClass h = home_at_granule(window.index_of(chain::first(blocks)));
-  if (index(h) == 0) report_invalid_pointer("free", chain::first(blocks));
-  const unsigned n = chain::count(blocks);
+  const HomeClass h = home_at_granule(window.index_of(pointer_to(blocks[0])));
+  if (index(h) == 0 || index(h) >= home_class_count) report_invalid_pointer("free", pointer_to(blocks[0]));
+  put_back(h, blocks, n);
+}
+
+void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexcept {
+  const span::Window& window = spans_->window();
   cut_bytes_.sub(std::uint64_t{n} * shape(h).stride);
   spans_->add_unused(std::uint64_t{n} * shape(h).stride);
   {
     const os::LockGuard guard(classes_[index(h)].mutex);
     classes_[index(h)].counters.returned.add(n);
-    while (chain::has_blocks(blocks)) {
-      const GranuleIndex granule = window.index_of(chain::first(blocks));
-      if (home_at_granule(granule) != h) report_invalid_pointer("free", chain::first(blocks));
+    for (unsigned done = 0; done < n;) {
+      const GranuleIndex granule = window.index_of(pointer_to(blocks[done]));
+      if (home_at_granule(granule) != h) report_invalid_pointer("free", pointer_to(blocks[done]));
       const GranuleIndex first = window.record(granule).first;
-      blocks = put_back_leading(h, first, blocks);
+      done += put_back_leading(h, first, blocks + done, n - done);
       settle(h, first);
     }
   }
@@ -251,13 +243,13 @@ bool Slabs::is_free(const void* block) const noexcept {
 }
 
 void Slabs::lock_all() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.lock();
+  for (std::size_t h = 1; h < slab_class_count; ++h) classes_[h].mutex.lock();
 }
 void Slabs::unlock_all() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) classes_[h].mutex.unlock();
+  for (std::size_t h = 1; h < slab_class_count; ++h) classes_[h].mutex.unlock();
 }
 void Slabs::reset_after_fork() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) {
+  for (std::size_t h = 1; h < slab_class_count; ++h) {
     repair_in_child(home_at(h));
     classes_[h].mutex.reset_after_fork();
   }

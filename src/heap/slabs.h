@@ -15,11 +15,11 @@
 // tick of maintenance has the slabs looked at again of which any has.
 #pragma once
 
-#include "arch/chain.h"
 #include "base/attributes.h"
 #include "base/random.h"
 #include "heap/placement.h"
 #include "heap/span_owners.h"
+#include "level/magazine.h"
 #include "os/mutex.h"
 #include "span/spans.h"
 
@@ -47,6 +47,10 @@ struct SlabRecord {
   std::uint64_t free_map[64];  // one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule
 };
 static_assert(sizeof(SlabRecord) == span::owners_part_size);
+// Home classes, and behind them one for the magazines of each kind. Those are in the page map, too, and to free such a pointer
+// is to free what is no block: words of such a number hold nothing (level/slot.h), and have size class 0.
+inline constexpr std::size_t slab_class_count = home_class_count + level::magazine_kinds;
+constexpr HomeClass home_of_magazines(unsigned kind) noexcept { return home_at(home_class_count + kind); }
 
 struct SlabCounters {  // under the class's lock
   LockedCounter cut, returned, slabs_made, slabs_released;
@@ -61,12 +65,20 @@ class Slabs {
     seed();
   }
 
-  /// A chain of 1 to `want` blocks, lowest addresses first; empty when memory is short.
-  ChainWord cut(HomeClass h, unsigned want) noexcept { return cut(h, want, true); }
-  /// One block of a slab that is there already; empty when there is none.
-  ChainWord cut_from_partial(HomeClass h) noexcept { return cut(h, 1, false); }
-  /// Takes a chain apart. Every block is checked: a block that is free already, or that is none, ends the process.
-  void put_back(ChainWord blocks) noexcept;
+  /// Writes the addresses of 1 to `want` blocks, the lowest last; how many. 0 when memory is short. Requires 0 < want <= most.
+  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks) noexcept { return cut(h, want, blocks, true); }
+  static constexpr unsigned most_cut = level::largest_magazine;
+  /// One block, or null. Unless it may grow, of a slab that is there already.
+  void* cut_one(HomeClass h, bool may_grow) noexcept {
+    std::uint64_t block = 0;
+    return cut(h, 1, &block, may_grow) == 0 ? nullptr : pointer_to(block);
+  }
+  /// Blocks of one home class. Every block is checked: one that is free already, or that is none, ends the process.
+  void put_back(const std::uint64_t* blocks, unsigned n) noexcept;
+  void put_back_one(HomeClass h, void* block) noexcept {
+    const std::uint64_t at = address_of(block);
+    put_back(h, &at, 1);
+  }
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
@@ -84,7 +96,7 @@ class Slabs {
   /// Whether a block starts at p, which lies in granule i, in a slab of class h.
   TERRACE_INLINE bool is_block(const void* p, span::GranuleIndex i, HomeClass h) const noexcept {
     // Modulo 2^64: also of what lies before the first block.
-    return shape(h).begins_at(address_of(p) - address_of(first_block(spans_->window().record(i).first)));
+    return (*shapes_)[index(class_of(h))].begins_at(address_of(p) - address_of(first_block(spans_->window().record(i).first)));
   }
   bool is_block(const void* p) const noexcept {
     const span::GranuleIndex i = spans_->window().index_of(p);
@@ -128,14 +140,15 @@ class Slabs {
     Random random;  // hardened build
   };
 
-  ChainWord cut(HomeClass h, unsigned want, bool may_grow) noexcept;
+  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow) noexcept;
+  void put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexcept;
   // slabs.cpp
   void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   span::GranuleIndex slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept;
   unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept;
-  ChainWord put_back_leading(HomeClass h, span::GranuleIndex first, ChainWord blocks) noexcept;
+  unsigned put_back_leading(HomeClass h, span::GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
   // check.cpp
@@ -166,9 +179,14 @@ class Slabs {
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
     retention(shape(h)).needed(bytes, shape(h).stride > bulky ? 1 : span::fine_regret);
   }
-  const Shape& shape(HomeClass h) const noexcept { return (*shapes_)[index(class_of(h))]; }
+  const Shape& shape(HomeClass h) const noexcept {
+    return index(h) < home_class_count ? (*shapes_)[index(class_of(h))] : magazine_shapes[index(h) - home_class_count];
+  }
   HomeClass home_at_granule(span::GranuleIndex i) const noexcept { return HomeClass{spans_->window().owners_byte(i)}; }
   SlabRecord& slab(span::GranuleIndex first) const noexcept { return spans_->window().record(first).owners_part<SlabRecord>(); }
+  static void* pointer_to(std::uint64_t address) noexcept {
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): as a magazine holds it
+  }
   std::byte* first_block(span::GranuleIndex first) const noexcept {
     return spans_->window().address(first) + slab(first).block_offset;
   }
@@ -182,7 +200,7 @@ class Slabs {
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
-  Class classes_[home_class_count];
+  Class classes_[slab_class_count];
 };
 
 }  // namespace terrace::heap

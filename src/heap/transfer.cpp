@@ -1,53 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How chains move between the levels: refill when a word is empty, spill when it is full.
+// How magazines move between the levels: refill when a word is empty, spill when it is full.
 //
-//   refill   own reserve -> own processor's depot, then the others' -> slabs -> another home's depot or slab, one block
-//   spill    own word -> own reserve, and what was there -> own processor's depot -> slabs
+//   refill   previous magazine -> own processor's depot, then the others' -> slabs -> another home's depot or slab, one block
+//   spill    loaded magazine -> previous one, and what was there -> own processor's depot -> slabs
 //
-// The cap of a (slot, class) starts small and doubles whenever a chain had to be moved, as long as the budget grants it: a
-// class that is used once costs a few blocks, one that is used all the time gets chains that make a transfer rare.
+// The cap of a (slot, class) starts small and doubles whenever a magazine had to be moved, as long as the budget grants it: a
+// class that is used once costs a few blocks, one that is used all the time gets magazines that make a transfer rare.
 #include "base/assert.h"
+#include "base/hardened.h"
 #include "base/report.h"
+#include "heap/duplicates.h"
 #include "heap/heap.h"
+#include "heap/transfer_sizes.h"
 #include "os/clock.h"
 #include "os/rseq_area.h"
+
+#include <utility>
 
 namespace terrace::heap {
 namespace {
 
-using level::peek;
+using level::Magazine;
 using level::Slot;
 
-constexpr std::size_t largest_chain_bytes = 16 * kib;   // a cap beyond this is not worth its memory,
-constexpr unsigned batch_of_interest = 32;              // but programs work in batches of about this many,
-constexpr std::size_t largest_batch_bytes = 256 * kib;  // as far as that is not too large
-constexpr std::size_t bulky = 4 * kib;                  // blocks above this get what the budget has, and may get nothing
-constexpr unsigned smallest_chain(std::size_t size) noexcept { return size > kib ? 1 : 2; }
+constexpr std::size_t bulky = 4 * kib;             // blocks above this get what the budget has, and may get nothing
 constexpr std::uint64_t calls_between_ticks = 32;  // of refills or spills of one class
 constexpr std::uint64_t calls_between_looks = 8;   // of spills of one class: how much is in use by now?
 // How far the hand moves: a class that has nothing looks further than one that would like more. Faster hands take from classes
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1, hand_steps_in_depots = 64;
 constexpr std::uint64_t refusals_between_reclaims = 16;  // of the depots: a walk over memory that is cold
-constexpr std::size_t first_chain_bytes = 512;
-constexpr unsigned first_cap_at_most = 8;
 
-constexpr unsigned max_cap(std::size_t size) noexcept {
-  const std::size_t by_bytes = largest_chain_bytes / size;
-  const std::size_t for_batches = min_of<std::size_t>(batch_of_interest, largest_batch_bytes / size);
-  return static_cast<unsigned>(
-      min_of<std::size_t>(max_of<std::size_t>(max_of(by_bytes, for_batches), smallest_chain(size)), chain::longest));
-}
-
-// A class that works with full chains and is refused does so all the time; one that is used now and then never gets there.
-constexpr std::uint64_t weight_of_refusal(unsigned blocks, std::size_t size) noexcept {
-  constexpr std::uint64_t of_full_chain = 256;
-  return blocks >= max_cap(size) ? of_full_chain : 1;
-}
-
-constexpr unsigned first_cap(std::size_t size) noexcept {
-  return static_cast<unsigned>(
-      min_of<std::size_t>(max_of<std::size_t>(first_chain_bytes / size, smallest_chain(size)), first_cap_at_most));
+// A class that works with full magazines and is refused does so all the time; one that is used now and then never gets there.
+constexpr std::uint64_t weight_of_refusal(unsigned blocks, SizeClass c) noexcept {
+  constexpr std::uint64_t of_full_magazine = 256;
+  return blocks >= max_cap(c) ? of_full_magazine : 1;
 }
 
 constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { return std::uint64_t{2} * caps * size; }
@@ -70,14 +57,15 @@ unsigned Heap::processor() const noexcept {
 
 // Doubles the cap as far as the class, the counter's width and the budget allow. The cap that holds now.
 unsigned Heap::grow_cap(Slot& slot, HomeClass h) noexcept {
-  const std::size_t size = class_size(class_of(h));
+  const SizeClass c = class_of(h);
+  const std::size_t size = class_size(c);
   std::uint8_t have = load_cap(slot, h);
   mark_recent(slot, h);
-  const unsigned want = have == 0 ? first_cap(size) : min_of<unsigned>(2U * have, max_cap(size));
+  const unsigned want = have == 0 ? first_cap(c) : min_of<unsigned>(2U * have, max_cap(c));
   if (want <= have) return have;
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
-    if (budget_.refused(weight_of_refusal(2U * have, size))) budget_.look_for_rush(os::coarse_milliseconds());
+    if (budget_.refused(weight_of_refusal(2U * have, c))) budget_.look_for_rush(os::coarse_milliseconds());
     update_limits();
     reclaim_caps(slot, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
     if (have == 0 && size <= bulky) {
@@ -123,9 +111,21 @@ void Heap::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcep
 }
 
 void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
-  for (const ChainWord w : {core_.take_word(slot, h), core_.take_reserve(slot, h)}) {
-    slabs_.put_back(w);
-  }
+  empty(core_.take_word(slot, h));
+  empty(core_.take_previous(slot, h));
+}
+
+// All its blocks go to the slabs.
+void Heap::unload(Magazine& m) noexcept {
+  if constexpr (hardened) check_cleared(m.begin(), m.count());
+  slabs_.put_back(m.begin(), m.count());
+  m.clear();
+}
+
+// And then the magazine does.
+void Heap::empty(Magazine m) noexcept {
+  unload(m);
+  magazines_.release(m);
 }
 
 // As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class itself
@@ -133,11 +133,11 @@ void Heap::empty_words(Slot& slot, HomeClass h) noexcept {
 bool Heap::reserve_in_depots(HomeClass h, unsigned blocks) noexcept {
   const std::size_t size = class_size(class_of(h));
   if (depot_budget_.reserve(blocks * size)) return true;
-  if (depot_budget_.refused(weight_of_refusal(blocks, size))) depot_budget_.look_for_rush(os::coarse_milliseconds());
+  if (depot_budget_.refused(weight_of_refusal(blocks, class_of(h)))) depot_budget_.look_for_rush(os::coarse_milliseconds());
   if (depot_refusals_.add() % refusals_between_reclaims == 0 && maintenance_.try_lock()) {
     update_limits();
     reclaim_depots();
-    give_up_oldest(depots_.at(place()), h);
+    give_up_oldest(depots_.at(place()), index(h));
     maintenance_.unlock();
   }
   return depot_budget_.reserve(blocks * size);
@@ -151,81 +151,84 @@ void Heap::reclaim_depots() noexcept {
     level::Shard& shard = depots_.at(at / level::depot_keys);
     const std::size_t key = at % level::depot_keys;
     if (!shard.has(key) || shard.was_recent(key)) continue;
-    while (give_up_oldest(shard, home_at(key))) {
+    while (give_up_oldest(shard, key)) {
     }
   }
 }
 
-// The oldest chain of a stack goes to the slabs. False: there was none.
-bool Heap::give_up_oldest(level::Shard& shard, HomeClass h) noexcept {
-  const ChainWord w = shard.pop_oldest(index(h));
-  if (w == chain::empty) return false;
-  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(class_of(h)));
-  slabs_.put_back(w);
+// The oldest magazine of a stack goes to the slabs. False: there was none.
+bool Heap::give_up_oldest(level::Shard& shard, std::size_t key) noexcept {
+  const Magazine m = shard.pop_oldest(key);
+  if (!m) return false;
+  if (m.count() != 0) depot_budget_.release(std::uint64_t{m.count()} * class_size(class_of(home_at(key))));
+  empty(m);
   return true;
 }
 
-// Where the caller's chains go, and come from. Past the core level it is anybody's shard.
+// Where the caller's magazines go, and come from. Past the core level it is anybody's shard.
 level::Place Heap::place() noexcept {
   const Slot* const slot = core_.current();
   const std::size_t number = slot == nullptr ? 0 : core_.number_of(*slot);
   return {.processor = processor(), .shard = static_cast<unsigned>(number % depots_.shards())};
 }
 
-ChainWord Heap::fetch_chain(HomeClass h) noexcept {
+Magazine Heap::fetch(HomeClass h) noexcept {
   const level::Taken taken = depots_.take(place(), index(h));
-  const ChainWord w = taken.chain;
-  if (w == chain::empty) return w;
-  depot_budget_.release(std::uint64_t{chain::count(w)} * class_size(class_of(h)));
-  if (taken.foreign) transfers_[index(class_of(h))].foreign.add(chain::count(w));
-  return w;
+  const Magazine m = taken.magazine;
+  if (!m) return m;
+  depot_budget_.release(std::uint64_t{m.count()} * class_size(class_of(h)));
+  if (taken.foreign) transfers_[index(class_of(h))].foreign.add(m.count());
+  return m;
 }
 
-void Heap::store_chain(ChainWord w) noexcept {
-  const HomeClass h = home_of_chain(w);
-  const unsigned n = chain::count(w);
-  if (reserve_in_depots(h, n)) {
-    if (depots_.put(place(), index(h), w)) return;
-    depot_budget_.release(std::uint64_t{n} * class_size(class_of(h)));
+// To the depot, or its blocks to the slabs.
+void Heap::store(Magazine m) noexcept {
+  if (m.count() == 0) return magazines_.give(place(), m);
+  const HomeClass h = home_of(m);
+  if (reserve_in_depots(h, m.count())) {
+    if (const void* const twice = duplicate_in(m)) report_double_free("free", twice);
+    if (depots_.put(place(), index(h), m)) return;
+    depot_budget_.release(std::uint64_t{m.count()} * class_size(class_of(h)));
   }
-  slabs_.put_back(w);
+  unload(m);
+  magazines_.give(place(), m);
 }
 
 // When there is no new slab: a block that waits for another home, in a depot or a slab. It is foreign here and goes home when
-// it is freed. What is left of its chain does so at once: a word holds blocks of one home class, by which the slabs take its
-// chain.
+// it is freed.
 void* Heap::steal_block(SizeClass c) noexcept {
   if (!is_subline(c)) return nullptr;
   for (std::size_t home = 0; home < max_homes; ++home) {
-    ChainWord w = fetch_chain(home_class(c, home));
-    if (w == chain::empty) w = slabs_.cut_from_partial(home_class(c, home));
-    if (w == chain::empty) continue;
+    const HomeClass h = home_class(c, home);
+    void* const block = take_one(h, false);
+    if (block == nullptr) continue;
     transfers_[index(c)].foreign.add();
-    ChainWord rest = chain::empty;
-    void* const block = hand_out_first(w, rest);
-    if (rest != chain::empty) store_chain(rest);
     return block;
   }
   return nullptr;
 }
 
-// The first block, ready for the program; `rest` is what remains.
-void* Heap::hand_out_first(ChainWord w, ChainWord& rest) noexcept {
-  auto* const block = chain::first(w);
-  if (!chain::intact(w)) report_write_after_free("malloc", block);
-  rest = chain::rest(w);
-  block[1] = 0;
+// One block, past the core level.
+void* Heap::take_one(HomeClass h, bool may_grow) noexcept {
+  Magazine m = fetch(h);
+  if (!m) return slabs_.cut_one(h, may_grow);
+  void* const block = m.pop();
+  store(m);
   return block;
 }
 
-// As above; the rest goes into the word, or elsewhere if another thread of the slot was faster or the slot is stopped.
-void* Heap::hand_out(Slot& slot, HomeClass word, ChainWord w) noexcept {
-  ChainWord rest = chain::empty;
-  void* const block = hand_out_first(w, rest);
-  TERRACE_ASSERT(rest == chain::empty || !core_.homes_are_slots() || home_of_chain(rest) == word,
+// The loaded magazine of the slot from now on; or elsewhere if another thread of the slot was faster or the slot is stopped.
+void Heap::load(Slot& slot, HomeClass word, Magazine m) noexcept {
+  TERRACE_ASSERT(m.count() == 0 || !core_.homes_are_slots() || home_of(m) == word,
                  "I2: a word gets blocks of another home class");
-  if (rest != chain::empty && !core_.put_word(slot, word, rest)) store_chain(rest);
-  return block;
+  const unsigned cap = min_of<unsigned>(load_cap(slot, word), level::magazine_capacity(m.kind()));
+  if (m.limit() != cap) m.set_limit(cap);
+  if (!core_.put_word(slot, word, m)) store(m);
+}
+
+// It stays with the slot, for the next exchange.
+void Heap::keep_empty(Slot& slot, HomeClass h, Magazine m) noexcept {
+  if (m && !core_.put_previous(slot, h, m)) magazines_.give(place(), m);
 }
 
 // The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots share
@@ -234,59 +237,91 @@ HomeClass Heap::own_word(const Slot& slot, SizeClass c) const noexcept {
   return home_class(c, core_.homes_are_slots() ? core_.home_of(slot) : 0);
 }
 
-// From a depot, as far as the slot may hold it. A chain of bulky blocks that was gathered under a larger cap, elsewhere or
-// earlier, goes to the slabs if the budget does not grant such a cap here: else slots would hold much that nobody counts.
-ChainWord Heap::fetch_within_cap(Slot& slot, HomeClass h, unsigned cap) noexcept {
-  const ChainWord w = fetch_chain(h);
-  if (class_size(class_of(h)) <= bulky) return w;
-  while (chain::count(w) > max_of(cap, 1U)) {
+// From a depot, as far as the slot may hold it. Bulky blocks that were gathered under a larger cap, elsewhere or earlier, go to
+// the slabs if the budget does not grant such a cap here: else slots would hold much that nobody counts.
+Magazine Heap::fetch_within_cap(Slot& slot, HomeClass h, unsigned cap) noexcept {
+  Magazine m = fetch(h);
+  if (class_size(class_of(h)) <= bulky) return m;
+  while (m.count() > max_of(cap, 1U)) {
     const unsigned grown = grow_cap(slot, h);
     if (grown <= cap) {
-      slabs_.put_back(w);
-      return chain::empty;
+      unload(m);
+      magazines_.give(place(), m);
+      return {};
     }
     cap = grown;
   }
-  return w;
+  return m;
 }
 
+// A word without blocks. The magazines in it and beside it are the caller's in between: another thread of the slot finds none.
 void* Heap::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass word = own_word(slot, c);
   const HomeClass h = home_class(c, core_.home_of(slot));
   if (slot.refills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) tick();
   mark_recent(slot, h);
-  ChainWord w = core_.take_reserve(slot, h);
-  if (w == chain::empty && word != h) w = core_.take_word(slot, h);
-  if (w != chain::empty) return hand_out(slot, word, w);
-
-  const unsigned cap = grow_cap(slot, h);
-  w = fetch_within_cap(slot, h, cap);
-  if (w == chain::empty) {
-    w = slabs_.cut(h, max_of(cap, smallest_chain(class_size(c))));
-    follow_frontier();
-    keep_bound();
+  Magazine loaded = core_.take_word(slot, word);
+  if (loaded.count() == 0) {
+    const Magazine without = loaded;
+    loaded = core_.take_previous(slot, h);
+    if (loaded.count() == 0) return refill_from_above(slot, c, without, loaded);
+    keep_empty(slot, h, without);
   }
-  if (w != chain::empty) return hand_out(slot, word, w);
-  if (void* const block = steal_block(c)) return block;
-  if (make_room(0)) w = slabs_.cut(h, 1);
-  if (w != chain::empty) return hand_out(slot, word, w);
-  if (void* const block = steal_block(c)) return block;
-  transfers_[index(c)].failed_refills.add();
-  return nullptr;
+  void* const block = loaded.pop();
+  load(slot, word, loaded);
+  return block;
+}
+
+// Neither of the slot's magazines holds a block, if they are there.
+void* Heap::refill_from_above(Slot& slot, SizeClass c, Magazine one, Magazine other) noexcept {
+  const HomeClass word = own_word(slot, c);
+  const HomeClass h = home_class(c, core_.home_of(slot));
+  Magazine full;
+  if (word != h) full = core_.take_word(slot, h);
+  if (full.count() == 0) {
+    if (full) magazines_.give(place(), full);
+    full = fetch_within_cap(slot, h, grow_cap(slot, h));
+  }
+  if (!full) {
+    full = cut_into(one ? one : other, h, max_of<unsigned>(load_cap(slot, h), smallest_load(c)));
+    if (one)
+      one = {};
+    else
+      other = {};
+  }
+  if (!one) one = std::exchange(other, {});
+  keep_empty(slot, h, one);
+  if (other) magazines_.give(place(), other);
+  if (full.count() != 0) {
+    void* const block = full.pop();
+    load(slot, word, full);
+    return block;
+  }
+  if (full) magazines_.give(place(), full);
+  void* block = steal_block(c);
+  if (block == nullptr && make_room(0) && (block = slabs_.cut_one(h, true)) == nullptr) block = steal_block(c);
+  if (block == nullptr)
+    transfers_[index(c)].failed_refills.add();
+  else
+    transfers_[index(c)].handed_out.add();
+  return block;
+}
+
+// Up to `want` blocks of a slab, in `m` or, if that is none, a new one.
+Magazine Heap::cut_into(Magazine m, HomeClass h, unsigned want) noexcept {
+  m = magazines_.enlarged(place(), m ? m : magazines_.take(place(), want), want);
+  if (!m) return m;
+  m.add(slabs_.cut(h, m.limit(), m.end()));
+  follow_frontier();
+  keep_bound();
+  return m;
 }
 
 void* Heap::allocate_past_core(SizeClass c) noexcept {
   const HomeClass h = home_class(c, 0);
-  ChainWord w = fetch_chain(h);
-  if (w == chain::empty) w = slabs_.cut(h, 1);
-  void* block = nullptr;
-  if (w == chain::empty && (block = steal_block(c)) == nullptr && make_room(0) && (w = slabs_.cut(h, 1)) == chain::empty)
+  void* block = take_one(h, true);
+  if (block == nullptr && (block = steal_block(c)) == nullptr && make_room(0) && (block = slabs_.cut_one(h, true)) == nullptr)
     block = steal_block(c);
-  if (w != chain::empty) {
-    ChainWord rest = chain::empty;
-    block = hand_out_first(w, rest);
-    if (rest != chain::empty) store_chain(rest);
-  }
   if (block != nullptr) transfers_[index(c)].handed_out.add();
   return block;
 }
@@ -294,9 +329,6 @@ void* Heap::allocate_past_core(SizeClass c) noexcept {
 void* Heap::allocate_after_miss(SizeClass c) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return allocate_past_core(c);
-  // Not empty: another thread of the slot refilled it, or the chain is broken; pop() tells, and reports.
-  if (chain::has_blocks(peek(slot->words[index(own_word(*slot, c))]))) [[unlikely]]
-    return allocate_small(c);
   return refill(*slot, c);
 }
 
@@ -307,52 +339,61 @@ void* Heap::allocate_small(SizeClass c) noexcept {
   return refill(*slot, c);
 }
 
-// A full word: its chain becomes the reserve, and what was the reserve leaves. A word of another home has none.
-void Heap::spill(Slot& slot, HomeClass h) noexcept {
+// A full word: its magazine becomes the previous one, and the block goes into what was the previous one, if that is empty, or
+// into another empty one. A word of another home has no previous one.
+void Heap::spill(Slot& slot, HomeClass h, void* p) noexcept {
   const SizeClass c = class_of(h);
-  ChainWord w = core_.take_word(slot, h);
-  if (w == chain::empty) return;
-  TERRACE_ASSERT(home_of_chain(w) == h, "I2: a word holds blocks of another home class");
-  const std::uint64_t nth = slot.spills[index(c)].add();
-  if (nth % calls_between_ticks == calls_between_ticks - 1) tick();
-  if (nth % calls_between_looks == calls_between_looks - 1) update_limits();
-  if (!budget_.has(0)) shrink_cap(slot, h);
-  const bool at_home = h == home_class(c, core_.home_of(slot));
-  if (at_home) {
-    const ChainWord before = core_.take_reserve(slot, h);
-    if (core_.put_reserve(slot, h, w))
-      w = before;
-    else if (before != chain::empty)
-      store_chain(before);
+  const unsigned cap = grow_cap(slot, h);
+  Magazine loaded = core_.take_word(slot, h);
+  if (loaded && loaded.count() < cap) loaded = magazines_.enlarged(place(), loaded, cap);
+  if (loaded && loaded.has_room()) {
+    loaded.push(p);
+    load(slot, h, loaded);
+    return keep_bound();
   }
-  if (w == chain::empty) return;
-  if (!at_home) transfers_[index(c)].foreign.add(chain::count(w));
-  store_chain(w);
+  Magazine next;
+  const bool at_home = h == home_class(c, core_.home_of(slot));
+  if (loaded) {
+    const std::uint64_t nth = slot.spills[index(c)].add();
+    if (nth % calls_between_ticks == calls_between_ticks - 1) tick();
+    if (nth % calls_between_looks == calls_between_looks - 1) update_limits();
+    if (!budget_.has(0)) shrink_cap(slot, h);
+    if (at_home) {
+      next = core_.take_previous(slot, h);
+      if (core_.put_previous(slot, h, loaded)) loaded = {};
+      if (next.count() != 0) {
+        store(next);
+        next = {};
+      }
+    } else {
+      transfers_[index(c)].foreign.add(loaded.count());
+    }
+    if (loaded) store(loaded);
+  }
+  const unsigned limit = load_cap(slot, h);
+  if (limit != 0) next = magazines_.enlarged(place(), next ? next : magazines_.take(place(), limit), limit);
+  if (!next || limit == 0) {
+    if (next) magazines_.give(place(), next);
+    return free_past_core(p);
+  }
+  next.push(p);
+  load(slot, h, next);
   keep_bound();
 }
 
 void Heap::free_past_core(void* p) noexcept {
-  slabs_.put_back(chain::pushed(chain::empty, p));
+  const std::uint64_t block = address_of(p);
+  slabs_.put_back(&block, 1);
   keep_bound();
 }
 
 void Heap::free_small(void* p, HomeClass h) noexcept {
   Slot* const slot = core_.current();
   if (slot == nullptr) return free_past_core(p);
-  // Twice: after a spill there is room, unless the word is stopped or other threads of the slot fill it at once.
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const arch::Sequence r = core_.push(*slot, h, p);
-    if (r == arch::Sequence::done) return;
-    if (r == arch::Sequence::freed_twice) report_double_free("free", p);
-    if (attempt == 0) {
-      const unsigned before = load_cap(*slot, h);
-      if (grow_cap(*slot, h) <= before)
-        spill(*slot, h);
-      else
-        keep_bound();
-    }
-  }
-  free_past_core(p);
+  const arch::Sequence r = core_.push(*slot, h, p);
+  if (r == arch::Sequence::done) return;
+  if (r == arch::Sequence::freed_twice) report_double_free("free", p);
+  spill(*slot, h, p);
 }
 
 }  // namespace terrace::heap

@@ -229,8 +229,8 @@ void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
 }
 
 void Slabs::shed(std::uint64_t bytes) noexcept {
-  for (std::size_t i = 1; i < home_class_count && waste_.read() > bytes; ++i) {
-    hand_ = hand_ % static_cast<std::uint32_t>(home_class_count - 1) + 1;
+  for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
+    hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
     shed_class(home_at(hand_), bytes);
   }
 }
@@ -249,12 +249,12 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 void Slabs::tick() noexcept {
   small_.fade();
   bulky_.fade();
-  for (std::size_t h = 1; h < home_class_count; ++h) look_again(home_at(h), false);
+  for (std::size_t h = 1; h < slab_class_count; ++h) look_again(home_at(h), false);
   shed(allowed());
 }
 
 void Slabs::trim() noexcept {
-  for (std::size_t h = 1; h < home_class_count; ++h) {
+  for (std::size_t h = 1; h < slab_class_count; ++h) {
     look_again(home_at(h), true);
     shed_class(home_at(h), 0);
     Class& c = classes_[h];

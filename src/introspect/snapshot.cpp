@@ -18,12 +18,12 @@ using Rows = std::array<Row, max_size_classes>;
 // What others change meanwhile may be read in any order.
 constexpr std::uint64_t less(std::uint64_t a, std::uint64_t b) noexcept { return a - min_of(a, b); }
 
-void count_words(const Slot& slot, Held& held) noexcept {
+void count_words(const heap::Magazines& magazines, const Slot& slot, Held& held) noexcept {
   for (std::size_t h = 1; h < level::slot_words; ++h) {
     const std::size_t c = index(heap::class_of(heap::home_at(h)));
     held.popped[c] += level::peek(slot.popped[h]);
-    for (const ChainWord w : {level::peek(slot.words[h]), level::peek(slot.reserve[h])}) {
-      if (chain::has_blocks(w)) held.slots[c] += chain::count(w);
+    for (const level::MagazineWord w : {level::peek(slot.words[h]), level::peek(slot.previous[h])}) {
+      held.slots[c] += magazines.count_at(w);
     }
   }
   for (std::size_t c = 0; c < max_size_classes; ++c) {
@@ -33,11 +33,11 @@ void count_words(const Slot& slot, Held& held) noexcept {
 }
 
 void count_held(heap::Heap& h, Held& held) noexcept {
-  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.core().slot(i), held);
-  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(*s, held);
+  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.magazines(), h.core().slot(i), held);
+  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(h.magazines(), *s, held);
 }
 
-// Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole chains).
+// Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole magazines).
 std::uint64_t aborts_of(std::size_t c) noexcept {
   std::uint64_t sum = 0;
   for (std::size_t h = 0; h < heap::home_class_count; ++h) {
@@ -63,14 +63,14 @@ Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, s
 
 void count_depots(heap::Heap& h, Rows& rows) noexcept {
   for (unsigned i = 0; i < h.depots().count(); ++i) {
-    for (std::size_t key = 1; key < level::depot_keys; ++key) {
+    for (std::size_t key = 1; key < level::block_keys; ++key) {
       const level::StackCounters& s = h.depots().at(i).counters(key);
       const SizeClass c = heap::class_of(heap::home_at(key));
       Row r;
       r.set(Column::allocations, s.blocks_out.read());
       r.set(Column::frees, s.blocks_in.read());
-      r.set(Column::refills, s.chains_out.read());
-      r.set(Column::spills, s.chains_in.read());
+      r.set(Column::refills, s.magazines_out.read());
+      r.set(Column::spills, s.magazines_in.read());
       r.set(Column::held, less(r.get(Column::frees), r.get(Column::allocations)) * heap::class_size(c));
       rows[index(c)].add(r);
     }

@@ -13,9 +13,10 @@ constexpr std::array<ColumnInfo, column_count> columns{{
      "Blocks that the level handed down: to the program at the core level, to the level below elsewhere."},
     {Column::frees, "frees", "frees", "blocks", "monotonic", "Blocks that the level took back from below."},
     {Column::refills, "refills", "refills", "events", "monotonic",
-     "Times the level was asked by the one below: chains taken (core, processor), slabs made (global), spans taken (large)."},
+     "Times the level was asked by the one below: magazines taken (core, processor), slabs made (global), spans taken "
+     "(large)."},
     {Column::spills, "spills", "spills", "events", "monotonic",
-     "Times the level below gave back: chains (core, processor), slabs released (global), spans given (large)."},
+     "Times the level below gave back: magazines (core, processor), slabs released (global), spans given (large)."},
     {Column::foreign, "foreign", "foreign", "blocks", "monotonic",
      "Blocks that went into or came out of a buffer of another processor or home."},
     {Column::aborts, "aborts", "aborts", "events", "monotonic",

@@ -2,7 +2,7 @@
 // A bound in bytes on what may be held: by the core and thread levels' caps, and by the processor level's depots.
 //
 // The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond or
-// a few times with full chains, works on more than the levels can hold, and each of its blocks goes to the slabs and back
+// a few times with full magazines, works on more than the levels can hold, and each of its blocks goes to the slabs and back
 // ("rush"): then the limit rises by an eighth at a time, and fades when the rush is over. Threads that use a little memory and
 // sleep are no rush, however many they are.
 #pragma once

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core level's memory: for each slot and home class one word, a chain of free blocks that malloc pops from and free pushes
-// onto: last in, first out, so that a block that was just freed, and is warm, is the next one handed out (docs/adr/0002).
-// Beside it lies a reserve, touched by slow paths only: a chain that was full, or the one to go on with. Thanks to it a program
-// has to take or free as many blocks as a chain holds before the next level is asked again, wherever the word's count happens
-// to be.
+// The core level's memory: for each slot and home class one word, which names the loaded magazine: malloc pops from it and free
+// pushes onto it, last in, first out, so that a block that was just freed, and is warm, is the next one handed out
+// (docs/adr/0002). Beside it lies the previous one, touched by slow paths only: full, or empty, as Bonwick has it. Thanks to it
+// a program has to take or free as many blocks as a magazine holds before the next level is asked again, wherever the word's
+// count happens to be.
 //
 // Invariants
-//   I1  count(words[h]), count(reserve[h]) <= chain::longest, or the word is `stopped`; free stops pushing at cap[h].
+//   I1  words[h] and previous[h] are `no_magazine`, `stopped`, or name a magazine of the class's kind that is as M1 says.
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
 //   I4  a word of `large` is empty, `stopped`, or a chain of one large block that is marked as kept; nothing is written to it.
-// I1 and I2 are asserted where a word gets a chain (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
+// I1 and I2 are asserted where a word gets a magazine (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
 // of them. Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning
 // thread on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
 #pragma once
@@ -18,6 +18,7 @@
 #include "arch/chain.h"
 #include "base/counter.h"
 #include "base/types.h"
+#include "level/magazine.h"
 #include "os/mutex.h"
 
 #include <atomic>
@@ -33,10 +34,10 @@ inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
 struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
-  ChainWord words[slot_words];
-  ChainWord reserve[slot_words];    // slow paths only, as the next two
-  ChainWord large[large_words];     // a block each, see heap/large_cache.cpp
-  std::uint8_t recent[slot_words];  // the class was refilled or spilled since the budget's hand came by
+  MagazineWord words[slot_words + magazine_kinds];  // the last ones never hold anything: see heap/slabs.h
+  MagazineWord previous[slot_words];                // slow paths only, as the next two
+  ChainWord large[large_words];                     // a block each, see heap/large_cache.cpp
+  std::uint8_t recent[slot_words];                  // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
   std::uint64_t popped[slot_words];
@@ -54,21 +55,21 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
 };
 static_assert(sizeof(Slot) == slot_size);
 
+inline constexpr std::size_t all_words = 2 * slot_words + magazine_kinds + large_words;
 inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
 inline constexpr int words_offset = slot_words;
-inline constexpr int popped_offset =
-    words_offset + static_cast<int>(sizeof(ChainWord) * (2 * slot_words + large_words) + slot_words);
+inline constexpr int popped_offset = words_offset + static_cast<int>(sizeof(ChainWord) * all_words + slot_words);
 // A load of a word would wait for the store to a number a multiple of 4 KiB away: processors compare the low 12 bits first.
 static_assert((popped_offset - words_offset) % 4096 != 0);
 static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
               offsetof(Slot, popped) == popped_offset);
 
-inline constexpr std::size_t all_words = 2 * slot_words + large_words;
-
-/// All words of a slot, then all reserves, then the words of large blocks.
+/// Among all words of a slot.
+inline constexpr std::size_t first_previous = slot_words + magazine_kinds, first_large = first_previous + slot_words;
+/// All words of a slot, then all previous ones, then the words of large blocks.
 inline std::span<ChainWord> words_of(Slot& slot) noexcept {
-  static_assert(offsetof(Slot, reserve) - offsetof(Slot, words) == sizeof(ChainWord) * slot_words);
-  static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * 2 * slot_words);
+  static_assert(offsetof(Slot, previous) - offsetof(Slot, words) == sizeof(ChainWord) * first_previous);
+  static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * first_large);
   return {slot.words, all_words};
 }
 

@@ -52,7 +52,7 @@ bool possible(const Facts& f, Rung r) noexcept {
 
 const char* why_not_sequences(const Facts& f) noexcept {
   if (sanitized_build != 0) return "sanitizers can not see restartable sequences";
-  if (hardened) return "the hardened build encodes the links of free blocks, which sequences do not";
+  if (hardened) return "the hardened build clears blocks and checks them, which the fast paths do not";
   if (f.area.owner == os::RseqOwner::none) return "the kernel or a sandbox refuses rseq";
   if (f.area.owner == os::RseqOwner::left_alone)
     return "libc has not registered rseq: glibc.pthread.rseq=0 leaves it to the program, or it is refused";

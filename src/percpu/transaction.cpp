@@ -168,8 +168,7 @@ Sequence push(arch::Words words, unsigned cap, void* block) noexcept {
               [=] {
                 return on_locked_word(words, [=](ChainWord& word) {
                   if (chain::count(word) >= cap) return Sequence::full;
-                  *static_cast<std::uint64_t*>(block) = chain::encoded(block, word);
-                  word = chain::make(block, chain::count(word) + 1);
+                  word = chain::pushed(word, block);
                   return Sequence::done;
                 });
               });

@@ -13,12 +13,11 @@ namespace terrace::under_delay {
 
 constexpr int slot_shift = 13;
 constexpr std::size_t slot_size = 1 << slot_shift;
-constexpr int free_offset = 512, caps_offset = 1024, popped_offset = 1536;
+constexpr int other_offset = 512, popped_offset = 1536;
 // Words of which each of the first slots has one of its own: that of slot 0 is the last, those of the others lie before it.
 constexpr unsigned own_words = 192, slots_with_own = own_words, own_of_slot_0 = own_words - 1;
 constexpr std::size_t own_stride = slot_size - sizeof(ChainWord);
-// The caps within 4,096: an addition on arm64 has that much of a constant.
-constexpr int own_offset = 2048, own_popped_offset = 4096, own_caps_offset = 3584;
+constexpr int own_offset = 2048, own_popped_offset = 4096;
 constexpr unsigned max_slots = 1024;
 constexpr std::size_t block_count = 400;
 

@@ -4,6 +4,7 @@
 // make preemptions happen exactly there.
 //
 //   sequences_under_delay [--seconds N] [--must-fail]      --must-fail: for mutants; succeeds if some scenario fails
+#include "magazines_apart.h"
 #include "os/membarrier.h"
 #include "os/rseq_area.h"
 #include "owned_blocks.h"
@@ -29,28 +30,20 @@ using namespace terrace::under_delay;
 using arch::Sequence;
 using Clock = std::chrono::steady_clock;
 
-// ---- the words of the malloc fast path: pop, push, take_all, put_all
-
 void keep(std::vector<Block*>& hand, void* p) {
   Block& b = checked(p);
   acquired(b);
-  b.words[1] = 0;
   hand.push_back(&b);
 }
 
-// As keep(), but the block is still read by the caller.
-void keep_later(std::vector<Block*>& hand, void* p) {
-  Block& b = checked(p);
-  acquired(b);
-  hand.push_back(&b);
-}
+// ---- the words of the malloc fast path: pop_round, push_round, take_all, put_all
 
 Sequence push_somewhere(Block* b) {
   const auto slot = static_cast<unsigned>(arch::load_slot(area.slot));
   const bool own = (b - blocks) % 2 == 0 && slot < slots_with_own;
   // The slot may be another one by now: that is what freeing a block of another home is.
-  return own ? arch::push<slot_shift, own_offset, own_caps_offset>(area, slots, own_of_slot_0 - slot, b)
-             : arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b);
+  return own ? arch::push_round<slot_shift, own_offset>(area, slots, origin, own_of_slot_0 - slot, b)
+             : arch::push_round<slot_shift, other_offset>(area, slots, origin, 0, b);
 }
 
 void put_back(std::vector<Block*>& hand) {
@@ -65,94 +58,73 @@ void put_back(std::vector<Block*>& hand) {
   }
 }
 
-// free word -> allocate word, as a refill does, or any other way round. What finds no place is taken apart.
-void move_chain(Rng& rng, std::vector<Block*>& hand) {
-  ChainWord w = 0;
-  const int from = rng.next() % 4 == 0 ? 0 : free_offset;
-  if (arch::take_all(area, {slots + from, slot_size}, w) != Sequence::done) return;
-  for (const int to : {0, free_offset}) {
-    if (arch::put_all(area, {slots + to, slot_size}, w) == Sequence::done) return;
+// From one word to another, as refill and spill do. What finds no place stays in the hand, without its blocks.
+void move_magazine(Rng& rng, std::vector<Block*>& hand, std::vector<std::uint64_t>& spare) {
+  const int offsets[] = {0, other_offset, own_offset + 8 * static_cast<int>(rng.next() % own_words)};
+  std::uint64_t w = 0;
+  if (!spare.empty()) {
+    w = spare.back();
+    spare.pop_back();
+  } else if (arch::take_all(area, {slots + offsets[rng.next() % 3], slot_size}, w) != Sequence::done) {
+    return;
   }
-  for (; chain::has_blocks(w); w = chain::rest(w)) {
-    if (!chain::intact(w)) fail("a chain is corrupt");
-    keep_later(hand, chain::first(w));
+  for (unsigned i = rng.next() % 3, tries = 0; tries < 3; ++tries, i = (i + 1) % 3) {
+    if (arch::put_all(area, {slots + offsets[i], slot_size}, w) == Sequence::done) return;
   }
-  for (Block* b : hand) b->words[1] = 0;
+  for (; round_below(w) != 0; w -= 8) keep(hand, reinterpret_cast<void*>(round_below(w)));
+  spare.push_back(w);
 }
 
-void blocks_thread(unsigned seed) {
+std::atomic<std::size_t> in_hands{0};
+
+void rounds_thread(unsigned seed) {
   Rng rng{seed};
   std::vector<Block*> hand;
+  std::vector<std::uint64_t> spare;
   while (!stop.load(std::memory_order_relaxed)) {
     const std::uint32_t dice = rng.next() % 8;
     if (dice < 3) {
       void* p = nullptr;
       const Sequence r = rng.next() % 2 == 0 && std::thread::hardware_concurrency() <= slots_with_own
-                             ? arch::pop<own_offset, own_popped_offset>(area, slots, own_stride, own_of_slot_0, p)
-                             : arch::pop<0, popped_offset>(area, slots, slot_size, 0, p);
-      if (r == Sequence::corrupt) fail("a chain is corrupt");
+                             ? arch::pop_round<own_offset, own_popped_offset>(area, slots, own_stride, origin, own_of_slot_0, p)
+                             : arch::pop_round<0, popped_offset>(area, slots, slot_size, origin, 0, p);
       if (r == Sequence::done) keep(hand, p);
     } else if (dice < 6 && !hand.empty()) {
       put_back(hand);
     } else {
-      move_chain(rng, hand);
+      move_magazine(rng, hand, spare);
     }
   }
-  while (!hand.empty()) put_back(hand);
+  in_hands.fetch_add(hand.size());
+  for (Block* b : hand) released(*b);
 }
 
-std::size_t count_chain(ChainWord w) {
+void rounds_setup() {
+  make_magazines();
+  for (std::size_t i = 0; i < block_count; ++i) {
+    std::uint64_t& w = magazine_words[i % magazine_count];
+    place_at(w) = reinterpret_cast<std::uintptr_t>(&blocks[i]);
+    w += 8;
+  }
+  for (unsigned i = 0; i < magazine_count; ++i) word_at(i / 2, i % 2 == 0 ? 0 : other_offset) = magazine_words[i];
+}
+
+std::size_t count_rounds(std::uint64_t w) {
   std::size_t n = 0;
-  for (; chain::has_blocks(w); w = chain::rest(w)) {
-    acquired(checked(chain::first(w)));
-    if (!chain::intact(w) || ++n > block_count) fail("a chain is broken at the end");
+  for (; w >= 256 && round_below(w) != 0; w -= 8) {
+    acquired(checked(reinterpret_cast<void*>(round_below(w))));
+    ++n;
   }
   return n;
 }
 
-void blocks_setup() {
+void rounds_check() {
+  std::size_t n = in_hands.load();
   for (unsigned s = 0; s < max_slots; ++s) {
-    memory[s * slot_size + caps_offset] = std::byte{250};
-    for (unsigned i = 0; i < own_words; ++i) memory[s * slot_size + own_caps_offset + i] = std::byte{250};
-  }
-  ChainWord w = 0;
-  for (std::size_t i = 0; i < block_count; ++i) {
-    w = chain::pushed(w, &blocks[i]);
-    if (chain::count(w) == 50) {
-      word_at(static_cast<unsigned>(i / 50) % max_slots, 0) = w;
-      w = 0;
-    }
-  }
-}
-
-void blocks_check() {
-  std::size_t n = 0;
-  for (unsigned s = 0; s < max_slots; ++s) {
-    n += count_chain(word_at(s, 0)) + count_chain(word_at(s, free_offset));
-    for (unsigned i = 0; i < own_words; ++i) n += count_chain(word_at(s, own_offset + static_cast<int>(8 * i)));
+    n += count_rounds(word_at(s, 0)) + count_rounds(word_at(s, other_offset));
+    for (unsigned i = 0; i < own_words; ++i) n += count_rounds(word_at(s, own_offset + static_cast<int>(8 * i)));
   }
   if (n != block_count) fail("blocks were lost");
-}
-
-// ---- push: a block that is free already is always noticed, whenever the thread is interrupted
-
-void twice_setup() {
-  for (unsigned s = 0; s < max_slots; ++s) memory[s * slot_size + caps_offset] = std::byte{250};
-}
-// Each thread has blocks of its own, which nobody pops.
-void twice_thread(unsigned seed) {
-  constexpr unsigned of_a_thread = block_count / 16;
-  for (unsigned i = 0; !stop.load(std::memory_order_relaxed); i = (i + 1) % of_a_thread) {
-    Block* const b = &blocks[seed * of_a_thread + i];
-    b->words[1] = 0;
-    ChainWord dropped = 0;
-    if (arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b) != Sequence::done) {
-      arch::take_all(area, {slots + free_offset, slot_size}, dropped);
-      continue;
-    }
-    if (arch::push<slot_shift, free_offset, caps_offset>(area, slots, 0, b) != Sequence::freed_twice)
-      fail("push takes a block that is free");
-  }
 }
 
 // ---- the public words: pop_word, push_word
@@ -177,6 +149,32 @@ void words_thread(unsigned seed) {
       }
     }
   }
+}
+
+std::size_t count_chain(ChainWord w) {
+  std::size_t n = 0;
+  for (; chain::has_blocks(w); w = chain::rest(w)) {
+    acquired(checked(chain::first(w)));
+    if (!chain::intact(w) || ++n > block_count) fail("a chain is broken at the end");
+  }
+  return n;
+}
+
+void words_setup() {
+  ChainWord w = 0;
+  for (std::size_t i = 0; i < block_count; ++i) {
+    w = chain::pushed(w, &blocks[i]);
+    if (chain::count(w) == 50) {
+      word_at(static_cast<unsigned>(i / 50) % max_slots, 0) = w;
+      w = 0;
+    }
+  }
+}
+
+void words_check() {
+  std::size_t n = 0;
+  for (unsigned s = 0; s < max_slots; ++s) n += count_chain(word_at(s, 0));
+  if (n != block_count) fail("blocks were lost");
 }
 
 // ---- bump: every address is handed out once
@@ -277,9 +275,8 @@ struct Scenario {
   void (*check)();
 };
 const Scenario scenarios[] = {
-    {"pop, push, take_all, put_all", blocks_setup, blocks_thread, blocks_check},
-    {"push of what is free", twice_setup, twice_thread, [] {}},
-    {"pop_word, push_word", blocks_setup, words_thread, blocks_check},
+    {"pop_round, push_round, take_all, put_all", rounds_setup, rounds_thread, rounds_check},
+    {"pop_word, push_word", words_setup, words_thread, words_check},
     {"bump", bump_setup, bump_thread, bump_check},
     {"transactions", [] {}, transaction_thread, transaction_check},
 };

@@ -2,13 +2,13 @@
 """Every misuse, and what each level of checking says about it. docs/guide/misuse.md has its table from here.
 
 What the default level catches, and when:
-  at once      double frees as long as the block has not been handed out again, large blocks, pointers outside of all
-               blocks, pointers that are not multiples of 16, realloc and malloc_usable_size of what is not a block
-  later        multiples of 16 inside a block, two threads that free at the same instant: when the block reaches the
+  at once      a double free of the block that was freed last, large blocks, pointers outside of all blocks, pointers that
+               are not multiples of 16, realloc and malloc_usable_size of what is not a block
+  later        other double frees: when the magazine leaves the core level, or when both copies reach the global level;
+               multiples of 16 inside a block, two threads that free at the same instant: when the block reaches the
                global level; so the programs end with malloc_trim(0), which sends everything there
-  at malloc    a free block whose first word was overwritten: when it is about to be handed out
-  never        a write to another part of a free block, or beyond a live one; a second free after the block has a new
-               owner; a wrong size of a sized delete
+  never        a write to a free block, which breaks nothing of the library's, or beyond a live one; a second free after
+               the block has a new owner; realloc of a freed block to a size that it has; a wrong size of a sized delete
 """
 
 import re
@@ -120,17 +120,17 @@ def invalid_pointers():
                {"check": inside("malloc_usable_size", 4096, 64)})
     for size, wanted in [("48", "100"), ("48", "40"), ("48", "48"), ("48", "20"), ("1000", "10"), ("1000", "100000"),
                          ("20000", "0"), ("100000", "200000"), ("100000", "100"), ("1048576", "1048576")]:
-        yield Case("realloc of a freed block", "realloc_freed", [size, wanted], REALLOC_OF_FREED)
+        stays = {"default": UNNOTICED} if size == "48" and wanted != "100" else {}
+        yield Case("realloc of a freed block", "realloc_freed", [size, wanted], REALLOC_OF_FREED, stays)
 
 
 def writes():
     for size in ["16", "48", "100", "1010", "20000"]:
-        later = {"check": WRITTEN_AT_EXIT}
+        later = {"default": UNNOTICED, "check": WRITTEN_AT_EXIT}
         yield Case("write after free, first word", "write_after_free", [size], WRITTEN, later)
-        if size != "20000":  # chains of two: the block that waits in one has 0 there anyway
-            yield Case("write after free, first word", "write_after_free", [size, "0"], WRITTEN, later)
         yield Case("write after free, first word", "write_after_free", [size, "1"], WRITTEN, later)
-        yield Case("write after free, first word", "write_after_free_then_trim", [size], WRITTEN_ANYWHERE)
+        yield Case("write after free, first word", "write_after_free_then_trim", [size], WRITTEN_ANYWHERE,
+                   {"default": UNNOTICED})
     for size, offset in [("100", "40"), ("1010", "1009"), ("20000", "10000")]:
         yield Case("write after free, elsewhere", "write_after_free_at", [size, offset], UNNOTICED,
                    {"check": WRITTEN_AT_TRIM, "hardened": WRITTEN})

@@ -17,11 +17,14 @@ END = "<!-- tests/misuse/table.py: end -->\n"
 LATER = {
     ("interior pointer, multiple of 16", "default"): "when the block reaches its slab",
     ("interior pointer, then malloc", "default"): "when the block reaches its slab",
-    ("write after free, first word", "default"): "at malloc",
+    ("double free, after other frees", "default"): "when both copies reach their slab",
+    ("double free, after malloc_trim", "default"): "when it reaches its slab",
+    ("double free, by another thread", "default"): "at once, or when both copies reach their slab",
+    ("double free, two threads in one instant", "default"): "when both copies reach their slab",
     ("write after free, first word", "check"): "when it leaves the quarantine",
     ("write after free, elsewhere", "check"): "when it leaves the quarantine",
     ("write after free, large block", "check"): "when it leaves the quarantine",
-    ("write after free, first word", "hardened"): "at malloc",
+    ("write after free, first word", "hardened"): "at malloc, or on the way to the slab",
     ("write after free, elsewhere", "hardened"): "at malloc",
     **{(f"{what}, {size} block", "check"): "when it is freed, resized or swept" for what in ["overflow", "underflow"]
        for size in ["small", "large"]},

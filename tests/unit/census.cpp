@@ -20,10 +20,10 @@ class Walk {
     for (unsigned i = 0; i < heap.core().slot_count(); ++i) count_slot(heap.core().slot(i));
     for (level::Slot* s = heap.thread_slots().all(); s != nullptr; s = s->next) count_slot(*s);
     for (unsigned i = 0; i < heap.depots().count(); ++i) {
-      for (std::size_t key = 0; key < level::depot_keys; ++key) {
-        const level::ChainStack& stack = heap.depots().at(i).stack(key);
+      for (std::size_t key = 0; key < level::block_keys; ++key) {
+        const level::MagazineStack& stack = heap.depots().at(i).stack(key);
         for (unsigned n = 0; n < stack.size(); ++n) {
-          census_.by_class[class_at(key)].in_depots += count_chain(stack.at(n), key);
+          census_.by_class[class_at(key)].in_depots += count_magazine(stack.at(n), key);
         }
       }
     }
@@ -50,30 +50,25 @@ class Walk {
 
   void count_slot(level::Slot& slot) {
     for (std::size_t home = 1; home < home_class_count; ++home) {
-      for (const ChainWord w : {slot.words[home], slot.reserve[home]}) {
-        census_.by_class[class_at(home)].in_words += count_chain(w, home);
+      for (const level::MagazineWord w : {slot.words[home], slot.previous[home]}) {
+        EXPECT_NE(w, chain::stopped) << "a word of home class " << home << " is stopped";
+        const auto m = heap.magazines().of_word(w);
+        census_.by_class[class_at(home)].in_words += count_magazine(m, home);
       }
     }
   }
 
-  std::uint64_t count_chain(ChainWord w, std::size_t home) {
-    EXPECT_NE(w, chain::stopped) << "a word of home class " << home << " is stopped";
-    const unsigned said = chain::count(w);
-    unsigned n = 0;
-    for (; chain::has_blocks(w) && n <= said; ++n) {
-      check_block(chain::first(w), home);
-      w = chain::rest(w);
-    }
-    EXPECT_EQ(n, said) << "length of a chain of home class " << home;
-    return n;
+  std::uint64_t count_magazine(level::Magazine m, std::size_t home) {
+    for (unsigned n = 0; n < m.count(); ++n) check_block(reinterpret_cast<const void*>(m.begin()[n]), home);
+    return m.count();
   }
 
   void check_block(const void* block, std::size_t home) {
-    EXPECT_TRUE(seen_.insert(block).second) << block << " is in two chains";
+    EXPECT_TRUE(seen_.insert(block).second) << block << " is in two magazines";
     ASSERT_TRUE(window_.contains(block)) << block;
     EXPECT_EQ(window_.owners_byte(window_.index_of(block)), home) << block;
     ASSERT_TRUE(heap.slabs().is_block(block));
-    EXPECT_FALSE(heap.slabs().is_free(block)) << block << " is in a chain and free in its slab";
+    EXPECT_FALSE(heap.slabs().is_free(block)) << block << " is in a magazine and free in its slab";
   }
 
   const span::Window& window_ = heap.spans().window();

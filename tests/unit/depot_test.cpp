@@ -9,23 +9,24 @@
 namespace terrace::level {
 namespace {
 
-ChainWord fake(unsigned n) { return chain::make(reinterpret_cast<void*>(0x1000UL * n), n); }
+// Of n rounds; nobody looks into it.
+Magazine fake(unsigned n) { return Magazine::of_bits(0x1000UL * n << 16 | std::uint64_t{2} << 8 | n); }
 
 class DepotsTest : public testing::Test {
  protected:
   void SetUp() override { depots_.open(storage_.get(), marks_, 3, 2); }
-  // The chain, and whether it is another processor's.
-  ChainWord take(Place own, std::size_t key, bool& foreign) {
+  // The magazine, and whether it is another processor's.
+  Magazine take(Place own, std::size_t key, bool& foreign) {
     const Taken t = depots_.take(own, key);
     foreign = t.foreign;
-    return t.chain;
+    return t.magazine;
   }
   std::unique_ptr<Shard[]> storage_ = std::make_unique<Shard[]>(6);
   std::uint16_t marks_[depot_keys * 3] = {};
   Depots depots_;
 };
 
-TEST_F(DepotsTest, gives_back_the_newest_chain_first) {
+TEST_F(DepotsTest, gives_back_the_newest_magazine_first) {
   EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
   EXPECT_TRUE(depots_.put({0, 0}, 7, fake(2)));
   bool foreign = true;
@@ -34,10 +35,10 @@ TEST_F(DepotsTest, gives_back_the_newest_chain_first) {
   const StackCounters& counters = depots_.at(Place{0, 0}).counters(7);
   EXPECT_EQ(counters.blocks_in.read(), 3U);
   EXPECT_EQ(counters.blocks_out.read(), 2U);
-  EXPECT_EQ(counters.chains_in.read(), 2U);
-  EXPECT_EQ(counters.chains_out.read(), 1U);
+  EXPECT_EQ(counters.magazines_in.read(), 2U);
+  EXPECT_EQ(counters.magazines_out.read(), 1U);
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(1));
-  EXPECT_EQ(take({0, 0}, 7, foreign), chain::empty);
+  EXPECT_EQ(take({0, 0}, 7, foreign), Magazine{});
 }
 
 TEST_F(DepotsTest, asks_the_other_processors_starting_at_its_own) {
@@ -64,11 +65,11 @@ TEST_F(DepotsTest, prefers_the_own_shard_and_takes_the_oldest_of_others) {
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(4)) << "before another processor's";
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(5));
   EXPECT_TRUE(foreign);
-  EXPECT_EQ(take({0, 0}, 7, foreign), chain::empty);
+  EXPECT_EQ(take({0, 0}, 7, foreign), Magazine{});
 }
 
-TEST_F(DepotsTest, is_bounded_and_a_refused_chain_stays_the_callers) {
-  for (unsigned i = 0; i < chains_per_stack; ++i) EXPECT_TRUE(depots_.put({0, 0}, 1, fake(i + 1)));
+TEST_F(DepotsTest, is_bounded_and_a_refused_magazine_stays_the_callers) {
+  for (unsigned i = 0; i < magazines_per_stack; ++i) EXPECT_TRUE(depots_.put({0, 0}, 1, fake(i + 1)));
   EXPECT_FALSE(depots_.put({0, 0}, 1, fake(99)));
   EXPECT_EQ(depots_.at(Place{0, 0}).pop_oldest(1), fake(1));
   EXPECT_TRUE(depots_.put({0, 0}, 1, fake(99)));
@@ -86,20 +87,20 @@ class LargeMachineTest : public testing::Test {
 
 TEST_F(LargeMachineTest, a_miss_asks_no_shard_but_its_own) {
   const Taken t = depots_.take({3, 5}, 9);
-  EXPECT_EQ(t.chain, chain::empty);
+  EXPECT_EQ(t.magazine, Magazine{});
   EXPECT_EQ(t.asked, 1U);
 }
 
 TEST_F(LargeMachineTest, only_shards_that_held_something_are_asked_and_each_in_vain_once) {
   for (unsigned p = 0; p < processors; ++p) EXPECT_TRUE(depots_.put({p, 7}, 9, fake(p + 1)));
-  for (unsigned p = 0; p < processors; ++p) EXPECT_NE(depots_.at(Place{p, 7}).pop_newest(9), chain::empty);
+  for (unsigned p = 0; p < processors; ++p) EXPECT_TRUE(depots_.at(Place{p, 7}).pop_newest(9));
   EXPECT_TRUE(depots_.put({2, 15}, 9, fake(99)));
   const Taken found = depots_.take({3, 5}, 9);
-  EXPECT_EQ(found.chain, fake(99));
+  EXPECT_EQ(found.magazine, fake(99));
   EXPECT_LE(found.asked, 1 + processors + 1);
   const Taken miss = depots_.take({3, 5}, 9);
-  EXPECT_EQ(miss.chain, chain::empty);
-  EXPECT_LE(miss.asked, 2U) << "the own shard, and the one that the last chain came from";
+  EXPECT_EQ(miss.magazine, Magazine{});
+  EXPECT_LE(miss.asked, 2U) << "the own shard, and the one that the last magazine came from";
   EXPECT_EQ(depots_.take({3, 5}, 9).asked, 1U);
 }
 
@@ -108,8 +109,8 @@ TEST_F(LargeMachineTest, whatever_is_in_some_shard_is_found_from_any) {
     const Place at{n / most_shards, n % most_shards};
     const Place from{n * 7 % processors, n * 5 % most_shards};
     EXPECT_TRUE(depots_.put(at, 9, fake(1)));
-    EXPECT_EQ(depots_.take(from, 9).chain, fake(1)) << n;
-    EXPECT_EQ(depots_.take(at, 9).chain, chain::empty) << n;
+    EXPECT_EQ(depots_.take(from, 9).magazine, fake(1)) << n;
+    EXPECT_EQ(depots_.take(at, 9).magazine, Magazine{}) << n;
   }
 }
 

@@ -73,7 +73,8 @@ class InvariantsTest : public testing::Test {
     for (int attempt = 0; attempt < 1000; ++attempt) {
       terrace_free(terrace_malloc(class_size(class_of(h))));
       level::Slot* const own = heap.core().current();
-      if (own != nullptr && chain::has_blocks(own->words[index(h)])) return *own;
+      if (own != nullptr && level::is_magazine(own->words[index(h)]) && level::top_round(own->words[index(h)]) != 0)
+        return *own;
     }
     ADD_FAILURE() << "no slot has blocks of its own";
     return heap.core().slot(0);
@@ -90,8 +91,19 @@ TEST_F(InvariantsTest, words_of_slots) {
     expect_complaint("I1: ");
   }
   {
-    const Broken long_chain(s.reserve[index(h)], chain::make(chain::first(s.words[index(h)]), 255));
-    expect_complaint("I1: ");
+    const auto m = heap.magazines().of_word(s.words[index(h)]);
+    const Broken limit(m.begin()[-2], m.count() - 1);
+    expect_complaint("M1: ");
+  }
+  {
+    const auto m = heap.magazines().of_word(s.words[index(h)]);
+    const Broken bottom(m.begin()[-1], 1);
+    expect_complaint("M1: ");
+  }
+  {
+    const auto m = heap.magazines().of_word(s.words[index(h)]);
+    const Broken round(m.begin()[0], 0);
+    expect_complaint("M1: ");
   }
   {
     const Broken misplaced(s.words[index(other)], s.words[index(h)]);
@@ -152,24 +164,24 @@ TEST_F(InvariantsTest, spans) {
 }
 
 TEST_F(InvariantsTest, depots) {
-  // Until a chain is there: more than the words and reserves of all slots hold.
+  // Until a magazine is there: more than all slots hold.
   std::vector<void*> many;
   for (int i = 0; i < 20000; ++i) many.push_back(terrace_malloc(64));
   for (void* p : many) terrace_free(p);
   level::Depots& depots = heap.depots();
   for (level::Place place; place.processor < depots.processors(); ++place.processor) {
     for (place.shard = 0; place.shard < depots.shards(); ++place.shard) {
-      for (std::size_t key = 1; key < level::depot_keys; ++key) {
+      for (std::size_t key = 1; key < level::block_keys; ++key) {
         if (!depots.at(place).has(key)) continue;
         ASSERT_STREQ(heap.check_invariants(), nullptr);
-        const ChainWord w = depots.at(place).pop_oldest(key);
+        const level::Magazine m = depots.at(place).pop_oldest(key);
         expect_complaint("budget: ");
-        ASSERT_TRUE(depots.put(place, key, w));
+        ASSERT_TRUE(depots.put(place, key, m));
         return;
       }
     }
   }
-  FAIL() << "no chain in any depot";
+  FAIL() << "no magazine in any depot";
 }
 
 TEST_F(InvariantsTest, the_fast_path_stays_within_the_extent) {
@@ -194,10 +206,10 @@ TEST_F(AssertionsDeathTest, a_budget_gets_back_no_more_than_it_granted) {
   EXPECT_DEATH(budget.release(31), "terrace: internal error: budget: more is released than was granted\n");
 }
 
-TEST_F(AssertionsDeathTest, depots_take_chains_only) {
-  level::ChainStack stack;
-  EXPECT_DEATH(stack.push(chain::empty), "internal error: depot: gets what is no chain\n");
-  EXPECT_DEATH(stack.push(chain::stopped), "internal error: depot: gets what is no chain\n");
+TEST_F(AssertionsDeathTest, depots_take_magazines_only) {
+  level::MagazineStack stack;
+  EXPECT_DEATH(stack.push({}), "internal error: depot: gets what is no magazine\n");
+  EXPECT_DEATH(stack.push(level::Magazine::of_word(chain::stopped, 0)), "internal error: depot: gets what is no magazine\n");
 }
 
 TEST_F(AssertionsDeathTest, a_span_is_given_once) {

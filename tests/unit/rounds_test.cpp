@@ -39,7 +39,7 @@ namespace terrace::heap {
 namespace {
 
 constexpr unsigned piece = 64;
-constexpr unsigned piece_of_chains = piece + level::most_shards - 1;  // the shards of a cache are looked at together
+constexpr unsigned piece_of_magazines = piece + level::most_shards - 1;  // the shards of a cache are looked at together
 constexpr std::size_t size = 128;
 
 class RoundsTest : public testing::Test {
@@ -83,15 +83,15 @@ class RoundsTest : public testing::Test {
     unsigned n = 0;
     for (unsigned i = 0; i < cpus; ++i) {
       bool any = false;
-      for (const ChainWord w : level::words_of(heap.core().slot(i))) any = any || chain::has_blocks(w);
+      for (const std::uint64_t w : level::words_of(heap.core().slot(i))) any = any || w >> 8 != 0;
       n += any ? 1 : 0;
     }
     return n;
   }
-  static unsigned chains() {
+  static unsigned magazines() {
     unsigned n = 0;
     for (unsigned i = 0; i < heap.depots().count(); ++i) {
-      for (std::size_t key = 0; key < level::depot_keys; ++key) n += heap.depots().at(i).stack(key).size();
+      for (std::size_t key = 0; key < level::block_keys; ++key) n += heap.depots().at(i).stack(key).size();
     }
     return n;
   }
@@ -125,12 +125,12 @@ TEST_F(RoundsTest, a_slot_that_is_used_between_two_rounds_keeps_its_blocks) {
   here = 0;
   begin_round();
   finish_round();
-  EXPECT_EQ(slots_in_use(), 1U) << "the chain that the block was popped from has changed";
+  EXPECT_EQ(slots_in_use(), 1U) << "the magazine that the block was popped from has changed";
   here = busy;
   terrace_free(p);
 }
 
-TEST_F(RoundsTest, depots_lose_a_chain_of_each_stack_in_each_round_in_pieces) {
+TEST_F(RoundsTest, depots_lose_a_magazine_of_each_stack_in_each_round_in_pieces) {
   std::vector<void*> blocks;
   for (unsigned i = 0; i < 600 * cpus; ++i) blocks.push_back(terrace_malloc(size));
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -139,14 +139,14 @@ TEST_F(RoundsTest, depots_lose_a_chain_of_each_stack_in_each_round_in_pieces) {
   }
   here = 0;
   finish_round();
-  const unsigned before = chains();
-  ASSERT_GT(before, 4 * piece_of_chains);
+  const unsigned before = magazines();
+  ASSERT_GT(before, 4 * piece_of_magazines);
   begin_round();
-  unsigned left = chains();
+  unsigned left = magazines();
   for (unsigned looks = 0; looks < 100; ++looks) {
     look();
-    const unsigned now = chains();
-    EXPECT_LE(left - now, piece_of_chains);
+    const unsigned now = magazines();
+    EXPECT_LE(left - now, piece_of_magazines);
     left = now;
   }
   EXPECT_LT(left, before);
@@ -155,7 +155,7 @@ TEST_F(RoundsTest, depots_lose_a_chain_of_each_stack_in_each_round_in_pieces) {
     begin_round();
     finish_round();
   }
-  EXPECT_EQ(chains(), 0U);
+  EXPECT_EQ(magazines(), 0U);
 }
 
 }  // namespace

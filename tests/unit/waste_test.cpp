@@ -57,22 +57,18 @@ class WasteTest : public testing::Test {
   Blocks cut(std::size_t size, std::size_t n) {
     Blocks blocks;
     while (blocks.size() < n) {
-      ChainWord w = slabs_->cut(home_of_size(size), static_cast<unsigned>(min_of<std::size_t>(n - blocks.size(), 200)));
-      if (w == chain::empty) ADD_FAILURE() << "no memory";
-      for (; chain::has_blocks(w); w = chain::rest(w)) blocks.push_back(chain::first(w));
+      std::uint64_t some[200];
+      unsigned got = slabs_->cut(home_of_size(size), static_cast<unsigned>(min_of<std::size_t>(n - blocks.size(), 200)), some);
+      if (got == 0) ADD_FAILURE() << "no memory";
+      while (got != 0) blocks.push_back(reinterpret_cast<void*>(some[--got]));
     }
     for (void* p : blocks) std::memset(static_cast<char*>(p) + 16, 0x5a, size - 16);
     return blocks;
   }
   void put_back(const Blocks& blocks) {
-    ChainWord w = chain::empty;
-    for (void* p : blocks) {
-      w = chain::pushed(w, p);
-      if (chain::count(w) < 100) continue;
-      slabs_->put_back(w);
-      w = chain::empty;
-    }
-    slabs_->put_back(w);
+    const auto* const all = reinterpret_cast<const std::uint64_t*>(blocks.data());
+    for (std::size_t done = 0; done < blocks.size(); done += 100)
+      slabs_->put_back(all + done, static_cast<unsigned>(min_of<std::size_t>(100, blocks.size() - done)));
   }
   bool is_whole() { return slabs_->check_invariants() == nullptr; }
   // A slab of 1,024 byte blocks of which all but the first and the last are free, and pages of all.
@@ -210,9 +206,10 @@ int in_child(Slabs& slabs, const Blocks& taken, HomeClass h) {
   for (void* p : taken) free += slabs.is_free(p) ? 1 : 0;
   if (free != taken.size()) return 2;
   for (std::size_t n = 0; n < taken.size();) {
-    const ChainWord w = slabs.cut(h, static_cast<unsigned>(min_of<std::size_t>(taken.size() - n, 200)));
-    if (w == chain::empty) return 3;
-    n += chain::count(w);
+    std::uint64_t some[200];
+    const unsigned got = slabs.cut(h, static_cast<unsigned>(min_of<std::size_t>(taken.size() - n, 200)), some);
+    if (got == 0) return 3;
+    n += got;
   }
   return slabs.counters(h).slabs_made.read() == 1 && slabs.check_invariants() == nullptr ? 0 : 4;
 }

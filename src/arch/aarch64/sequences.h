@@ -68,16 +68,6 @@
   "ldrsw %[slot], [%[sl]]\n\t"                               \
   "madd %[slot], %[slot], %[stride], %[base]\n\t"
 
-// The word's place is known: from it to the decision to commit.
-#define TERRACE_SEQ_POP_BLOCK                                \
-  "ldr %[word], [%[slot], %[off]]\n\t"                       \
-  "lsr %[p], %[word], #8\n\t"                                \
-  "cbz %[p], %l[nothing]\n\t"                                \
-  "ldr %[next], [%[p]]\n\t"                                  \
-  "add %w[scratch], %w[next], #1\n\t"                        \
-  "eor %w[scratch], %w[scratch], %w[word]\n\t"               \
-  "tst %w[scratch], #0xff\n\t"                               \
-  "b.ne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
 #define TERRACE_SEQ_POP_COUNT                                \
   "ldr %[scratch], [%[slot], %[popped]]\n\t"                 \
   "add %[scratch], %[scratch], #1\n\t"                       \
@@ -85,68 +75,62 @@
 
 namespace terrace::arch {
 
-/// [sequence 1] on word `cls` of an array at `offset` in slots that are `stride` bytes apart. Counts in the number `cls` of an array at
+/// [sequence 7] on word `cls` of an array at `offset` in slots that are `stride` bytes apart. Counts in the number `cls` of an array at
 /// `popped`, behind the commit; in three instructions, so that a preemption between them may cost a count.
 template <int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t stride, std::size_t cls, void*& block) noexcept {
+TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std::size_t stride, std::byte* rounds, std::size_t cls,
+                                  void*& block) noexcept {
   void* p;
-  std::uint64_t word, next, slot, scratch;
+  std::uint64_t word, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               "add %[slot], %[slot], %[cls], lsl #3\n\t" TERRACE_SEQ_POP_BLOCK
+               "add %[slot], %[slot], %[cls], lsl #3\n\t"
+               "ldr %[word], [%[slot], %[off]]\n\t"
+               "sub %[word], %[word], #8\n\t"
+               "ldr %[p], [%[rounds], %[word]]\n\t"
+               "cbz %[p], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
                    TERRACE_MUTANT_REREAD_MULTIPLIED_AND("add %[slot], %[slot], %[cls], lsl #3\n\t")
-                   TERRACE_MUTANT_COMMIT("next", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
+                   TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
-               : [p] "=&r"(p), [word] "=&r"(word), [next] "=&r"(next), [slot] "=&r"(slot),
-                 [scratch] "=&r"(scratch)
+               : [p] "=&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
                  [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
-                 [stride] "r"(stride), [off] "i"(offset), [popped] "i"(popped)
+                 [stride] "r"(stride), [rounds] "r"(rounds), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory", "x16", "x17"
-               : nothing, broken);
+               : nothing);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
 nothing:
   TERRACE_SEQ_AFTER;
   return Sequence::empty;
-broken:
-  TERRACE_SEQ_AFTER;
-  return Sequence::corrupt;
 }
 
-#define TERRACE_SEQ_CHECK_KEY     \
-  "ldr %[limit], [%[p], #8]\n\t"  \
-  "cmp %[limit], %[key]\n\t"      \
-  "b.eq %l[suspect]\n\t"
-
-/// [sequence 2]
-template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block) noexcept {
-  std::uint64_t word, slot, scratch, limit;
+/// [sequence 8] as above.
+template <int shift, int offset>
+TERRACE_INLINE Sequence push_round(const Area& area, std::byte* const& base, std::byte* rounds, std::size_t cls,
+                                   void* block) noexcept {
+  std::uint64_t word, slot, scratch, place;
   const std::uintptr_t tp = thread_pointer();
-  const std::uint64_t key = chain::key(block);
-  __asm__ volatile goto(TERRACE_MUTANT_BEFORE(TERRACE_SEQ_CHECK_KEY) TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED
-               TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_WITHIN(TERRACE_SEQ_CHECK_KEY)
-               "add %[scratch], %[slot], %[caps]\n\t"
-               "ldrb %w[limit], [%[scratch], %[cls]]\n\t"
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
                "add %[slot], %[slot], %[cls], lsl #3\n\t"
                "ldr %[word], [%[slot], %[off]]\n\t"
-               "and %w[scratch], %w[word], #0xff\n\t"
-               "cmp %w[scratch], %w[limit]\n\t"
-               "b.hs %l[no_room]\n\t"
-               "str %[key], [%[p], #8]\n\t"
-               "str %[word], [%[p]]\n\t"
-               "add %w[scratch], %w[scratch], #1\n\t"
-               "orr %[limit], %[scratch], %[p], lsl #8\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+               "add %[place], %[rounds], %[word]\n\t"
+               "ldur %[scratch], [%[place], #-8]\n\t"
+               "cmp %[scratch], %[p]\n\t"
+               "b.eq %l[suspect]\n\t"
+               "ldr %[scratch], [%[place]]\n\t"
+               "cbz %[scratch], %l[no_room]\n\t"
+               TERRACE_MUTANT_ROUND_BEFORE("str %[p], [%[place]]\n\t")
+               "add %[word], %[word], #8\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
                    TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
-                   TERRACE_MUTANT_COMMIT("limit", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
-               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
-                                 "str xzr, [%[p], #8]\n\t")
-               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch), [limit] "=&r"(limit)
+                   TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
+                       TERRACE_MUTANT_ROUND_AFTER("str %[p], [%[place]]\n\t")
+               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch), [place] "=&r"(place)
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
-                 [p] "r"(block), [key] "r"(key), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [rounds] "r"(rounds), [cls] "r"(cls),
+                 [p] "r"(block), [shift] "i"(shift), [off] "i"(offset)
                : "cc", "memory", "x16", "x17"
                : no_room, suspect);
   TERRACE_SEQ_AFTER;
@@ -259,7 +243,7 @@ no_room:
   return Sequence::full;
 }
 
-/// [sequence 1] with a stride known at run time, without class.
+/// [sequence 1]
 inline Sequence pop_word(const Area& area, Words words, void*& block) noexcept {
   void* p;
   std::uint64_t word, next, slot, scratch;
@@ -292,7 +276,7 @@ broken:
   return Sequence::corrupt;
 }
 
-/// [sequence 2] as above, with the caller's cap and without key.
+/// [sequence 2]
 inline Sequence push_word(const Area& area, Words words, unsigned cap, void* block) noexcept {
   std::uint64_t word, slot, scratch;
   const std::uintptr_t tp = thread_pointer();

@@ -57,73 +57,68 @@
   "imulq %[stride], %[slot]\n\t"                             \
   "addq %[base], %[slot]\n\t"
 
-// The word is in `scratch`: from there to the decision to commit, where scratch is free again.
-#define TERRACE_SEQ_POP_BLOCK      \
-  "movq %[scratch], %[p]\n\t"      \
-  "shrq $8, %[p]\n\t"              \
-  "jz %l[nothing]\n\t"             \
-  "movq (%[p]), %[next]\n\t"       \
-  "decb %b[scratch]\n\t"           \
-  "cmpb %b[next], %b[scratch]\n\t" \
-  "jne %l[broken]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+// One register for both, except where a delay needs the scratch register while the block is known.
+#if defined(TERRACE_INJECT)
+#define TERRACE_SEQ_BLOCK "%[block]"
+#define TERRACE_SEQ_BLOCK_AND_SCRATCH [block] "=&a"(p), [scratch] "=&r"(scratch)
+#else
+#define TERRACE_SEQ_BLOCK "%[scratch]"
+#define TERRACE_SEQ_BLOCK_AND_SCRATCH [scratch] "=&a"(p)
+#endif
 
 namespace terrace::arch {
 
-/// [sequence 1] on word `cls` of an array at `offset` in slots that are `stride` bytes apart; `base` is read inside the sequence.
-/// Counts in the number `cls` of an array at `popped`, behind the commit. The block is in the register that malloc returns.
+/// [sequence 7] on word `cls` of an array at `offset` in slots that are `stride` bytes apart; counts as pop() does.
 template <int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area& area, std::byte* const& base, std::size_t stride, std::size_t cls, void*& block) noexcept {
+TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std::size_t stride, std::byte* rounds, std::size_t cls,
+                                  void*& block) noexcept {
   void* p;
-  std::uint64_t next, slot, scratch;
+  std::uint64_t word, slot;
+#if defined(TERRACE_INJECT)
+  std::uint64_t scratch;
+#endif
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t" TERRACE_SEQ_POP_BLOCK
-                   TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)") TERRACE_MUTANT_NORMAL_END
+               "movq %c[off](%[slot],%[cls],8), %[word]\n\t"
+               "movq -8(%[rounds],%[word]), " TERRACE_SEQ_BLOCK "\n\t"
+               "testq " TERRACE_SEQ_BLOCK ", " TERRACE_SEQ_BLOCK "\n\t"
+               "jz %l[nothing]\n\t"
+               "subq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED
+                   TERRACE_MUTANT_COMMIT("%[word]", "%c[off]", "(%[slot],%[cls],8)") TERRACE_MUTANT_NORMAL_END
                "incq %c[popped](%[slot],%[cls],8)\n\t"
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
-               : [p] "=&a"(p), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : TERRACE_SEQ_BLOCK_AND_SCRATCH, [word] "=&r"(word), [slot] "=&r"(slot)
                : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [stride] "r"(stride), [off] "i"(offset), [popped] "i"(popped)
+                 [stride] "r"(stride), [rounds] "r"(rounds), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory"
-               : nothing, broken);
+               : nothing);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
 nothing:
   TERRACE_SEQ_AFTER;
   return Sequence::empty;
-broken:
-  TERRACE_SEQ_AFTER;
-  return Sequence::corrupt;
 }
 
-#define TERRACE_SEQ_CHECK_KEY    \
-  "cmpq %[next], 8(%[p])\n\t"    \
-  "je %l[suspect]\n\t"
-
-/// [sequence 2] as above; the cap is byte `cls` of an array at `caps` in each slot.
-/// What depends on the word is kept short, since the next push waits for it: load, add, store. The new word is made from the
-/// key, the shifted address, by adding the count and the carry that "count below cap" has left in the flags.
-template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area& area, std::byte* const& base, std::size_t cls, void* block) noexcept {
-  std::uint64_t slot, scratch;
-  const auto p = reinterpret_cast<std::uintptr_t>(block);
-  std::uint64_t next = chain::key(block);
-  __asm__ volatile goto(TERRACE_MUTANT_BEFORE(TERRACE_SEQ_CHECK_KEY) TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED
-               TERRACE_SEQ_DELAY(0) TERRACE_MUTANT_WITHIN(TERRACE_SEQ_CHECK_KEY)
-               "movq %c[off](%[slot],%[cls],8), %[scratch]\n\t"
-               "cmpb %c[caps](%[slot],%[cls]), %b[scratch]\n\t"
-               "jae %l[no_room]\n\t"
-               "movq %[next], 8(%[p])\n\t"
-               "movq %[scratch], (%[p])\n\t"
-               "adcb %b[scratch], %b[next]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[next]", "%c[off]", "(%[slot],%[cls],8)")
-                       TERRACE_MUTANT_NORMAL_END
-               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS
-                                 "xorb %b[next], %b[next]\n\t"
-                                 "movq $0, 8(%[p])\n\t")
-               : [next] "+&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
-                 [p] "r"(p), [shift] "i"(shift), [off] "i"(offset), [caps] "i"(caps)
+/// [sequence 8] as above.
+template <int shift, int offset>
+TERRACE_INLINE Sequence push_round(const Area& area, std::byte* const& base, std::byte* rounds, std::size_t cls,
+                                   void* block) noexcept {
+  std::uint64_t word, slot, scratch;
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+               "movq %c[off](%[slot],%[cls],8), %[word]\n\t"
+               "leaq (%[rounds],%[word]), %[scratch]\n\t"
+               "cmpq %[p], -8(%[scratch])\n\t"
+               "je %l[suspect]\n\t"
+               "cmpq $0, (%[scratch])\n\t"
+               "je %l[no_room]\n\t"
+               TERRACE_MUTANT_ROUND_BEFORE("movq %[p], (%[scratch])\n\t")
+               "addq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+                   TERRACE_MUTANT_REREAD_SHIFTED TERRACE_MUTANT_COMMIT("%[word]", "%c[off]", "(%[slot],%[cls],8)")
+                       TERRACE_MUTANT_NORMAL_END TERRACE_MUTANT_ROUND_AFTER("movq %[p], -8(%[rounds],%[word])\n\t")
+               TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
+               : [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [rounds] "r"(rounds), [cls] "r"(cls),
+                 [p] "r"(block), [shift] "i"(shift), [off] "i"(offset)
                : "cc", "memory"
                : no_room, suspect);
   TERRACE_SEQ_AFTER;
@@ -225,7 +220,7 @@ no_room:
   return Sequence::full;
 }
 
-/// [sequence 1] with a stride known at run time, without class.
+/// [sequence 1]
 inline Sequence pop_word(const Area& area, Words words, void*& block) noexcept {
   void* p;
   std::uint64_t word, next, slot, scratch;
@@ -255,7 +250,7 @@ broken:
   return Sequence::corrupt;
 }
 
-/// [sequence 2] as above, with the caller's cap and without key.
+/// [sequence 2]
 inline Sequence push_word(const Area& area, Words words, unsigned cap, void* block) noexcept {
   std::uint64_t word, slot, scratch;
   const std::uint64_t shifted = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(block)) << 8;

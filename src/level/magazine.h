@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Magazines: free blocks of one home class that move together, as an array of pointers outside of the blocks (Bonwick). Neither
+// malloc nor free touches the block, a program that writes after free breaks no list, and constructed objects stay as they are.
+//
+//   place   0      1     2 ... 1 + count    2 + count ... 1 + limit     2 + limit
+//           limit  0     rounds             not 0, and nobody's         0
+//
+// The zeros are sentinels: who pops compares a pointer that it loads anyway, who pushes looks whether there is a place; neither
+// counts. A slot's word is the distance from `origin()` to the place behind the top round. Around the origin lie zeros, so that
+// the words `no_magazine` (as slots are mapped) and `chain::stopped` are an empty magazine to malloc and a full one to free.
+//
+// Invariants
+//   M1  places are as above, and count <= limit <= capacity(kind)
+//   M2  a magazine is in one word, in one depot's stack, or in one thread's hands
+#pragma once
+
+#include "arch/chain.h"
+#include "base/assert.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace terrace::level {
+
+/// Of a slot; below 256: there is none.
+using MagazineWord = std::uint64_t;
+inline constexpr MagazineWord no_magazine = 0;
+constexpr bool is_magazine(MagazineWord w) noexcept { return (w >> 8) != 0; }
+
+inline constexpr unsigned magazine_kinds = 3;  // 128, 512 and 2,048 bytes: each lies at a multiple of its size
+constexpr std::size_t magazine_bytes(unsigned kind) noexcept { return std::size_t{128} << 2 * kind; }
+/// Rounds that fit.
+constexpr unsigned magazine_capacity(unsigned kind) noexcept {
+  return static_cast<unsigned>(magazine_bytes(kind) / sizeof(std::uint64_t)) - 3;
+}
+inline constexpr unsigned largest_magazine = magazine_capacity(magazine_kinds - 1);
+constexpr unsigned magazine_kind_for(unsigned rounds) noexcept {
+  unsigned kind = 0;
+  while (kind + 1 < magazine_kinds && magazine_capacity(kind) < rounds) ++kind;
+  return kind;
+}
+
+extern const std::uint64_t zeros_around_origin[64] __attribute__((visibility("hidden")));
+inline std::byte* origin() noexcept {
+  return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&zeros_around_origin[8]));
+}
+
+/// The round on top of the magazine that a word names; 0: none. While the magazine may be somebody else's: a hint.
+inline std::uint64_t top_round(MagazineWord w) noexcept {
+  std::uint64_t round;
+  __builtin_memcpy(&round, origin() + w - sizeof round, sizeof round);  // of `stopped`: at no multiple of 8
+  return round;
+}
+
+/// A magazine in a thread's hands or in a depot, as one word: address << 16 | kind << 8 | rounds.
+class Magazine {
+ public:
+  constexpr Magazine() noexcept = default;
+  /// What a slot's word held.
+  static Magazine of_word(MagazineWord w, unsigned kind) noexcept {
+    if (!is_magazine(w)) return {};
+    const auto behind_top = reinterpret_cast<std::uintptr_t>(origin() + w);
+    const std::uintptr_t base = behind_top & ~(magazine_bytes(kind) - 1);
+    return Magazine(base, kind, static_cast<unsigned>((behind_top - base) / sizeof(std::uint64_t)) - first);
+  }
+  /// Of memory of that kind, whatever it holds.
+  static Magazine make(void* memory, unsigned kind) noexcept {
+    Magazine m(reinterpret_cast<std::uintptr_t>(memory), kind, 0);
+    m.places()[0] = m.places()[1] = m.places()[first] = 0;
+    return m;
+  }
+  static constexpr Magazine of_bits(std::uint64_t bits) noexcept {
+    Magazine m;
+    m.bits_ = bits;
+    return m;
+  }
+  constexpr std::uint64_t bits() const noexcept { return bits_; }
+  friend constexpr bool operator==(Magazine, Magazine) noexcept = default;
+
+  constexpr explicit operator bool() const noexcept { return bits_ != 0; }
+  constexpr unsigned count() const noexcept { return static_cast<unsigned>(bits_ & 0xff); }
+  constexpr unsigned kind() const noexcept { return static_cast<unsigned>(bits_ >> 8 & 0xff); }
+  void* memory() const noexcept { return places(); }
+  MagazineWord word() const noexcept {
+    return static_cast<MagazineWord>(reinterpret_cast<std::byte*>(places() + first + count()) - origin());
+  }
+
+  // By whoever has it:
+  unsigned limit() const noexcept { return static_cast<unsigned>(places()[0]); }
+  /// How many rounds it may hold from now on; never fewer than it does.
+  void set_limit(unsigned limit) noexcept {
+    if (limit < count()) limit = count();
+    TERRACE_ASSERT(limit <= magazine_capacity(kind()), "M1: a magazine is to hold more than it can");
+    for (unsigned i = this->limit(); i < limit; ++i) places()[first + i] = nobodys;
+    places()[first + limit] = 0;
+    places()[0] = limit;
+  }
+  bool has_room() const noexcept { return count() < limit(); }
+  /// Requires has_room().
+  void push(void* block) noexcept {
+    places()[first + count()] = reinterpret_cast<std::uintptr_t>(block);
+    ++bits_;
+  }
+  /// Requires count() != 0.
+  void* pop() noexcept {
+    --bits_;
+    return reinterpret_cast<void*>(places()[first + count()]);  // NOLINT(performance-no-int-to-ptr): a round is a pointer
+  }
+  /// `n` more rounds were written to end().
+  void add(unsigned n) noexcept { bits_ += n; }
+  void clear() noexcept { bits_ &= ~std::uint64_t{0xff}; }
+  std::uint64_t* begin() const noexcept { return places() + first; }
+  std::uint64_t* end() const noexcept { return begin() + count(); }
+
+ private:
+  static constexpr unsigned first = 2;
+  static constexpr std::uint64_t nobodys = 1;
+  Magazine(std::uintptr_t base, unsigned kind, unsigned count) noexcept
+      : bits_(static_cast<std::uint64_t>(base) << 16 | kind << 8 | count) {}
+  std::uint64_t* places() const noexcept {
+    return reinterpret_cast<std::uint64_t*>(bits_ >> 16);  // NOLINT(performance-no-int-to-ptr): what the word is for
+  }
+
+  std::uint64_t bits_ = 0;
+};
+static_assert(largest_magazine <= 0xff);
+
+}  // namespace terrace::level
