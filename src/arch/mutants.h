@@ -35,13 +35,13 @@
 
 #if defined(TERRACE_MUTANT_TWO_STORES)
 // Half the word is visible before the other half; the delay loop needs the scratch register, so the value is shifted in place.
-#define TERRACE_MUTANT_COMMIT(value, offset, place)                                        \
-  "movq " value                                                                            \
-  ", %[scratch]\n\t"                                                                       \
-  "movl %k[scratch], " offset place "\n\t" TERRACE_SEQ_DELAY(1) "movq " value              \
-                                                                ", %[scratch]\n\t"         \
-                                                                "shrq $32, %[scratch]\n\t" \
-                                                                "movl %k[scratch], 4+" offset place "\n"
+#define TERRACE_MUTANT_COMMIT(value, offset, place) \
+  "movq " value ", %[scratch]\n\t"                  \
+  "movl %k[scratch], " offset place "\n\t"          \
+  TERRACE_SEQ_DELAY(1)                              \
+  "movq " value ", %[scratch]\n\t"                  \
+  "shrq $32, %[scratch]\n\t"                       \
+  "movl %k[scratch], 4+" offset place "\n"
 #else
 #define TERRACE_MUTANT_COMMIT(value, offset, place) "movq " value ", " offset place "\n"
 #endif
@@ -68,12 +68,11 @@
 #endif
 
 #if defined(TERRACE_MUTANT_TWO_STORES)
-#define TERRACE_MUTANT_COMMIT(value, place, offset)                              \
-  "add x17, %[" place "], " offset                                               \
-  "\n\t"                                                                         \
-  "str %w[" value "], [x17]\n\t" TERRACE_SEQ_DELAY(1) "lsr %[scratch], %[" value \
-                                                      "], #32\n\t"               \
-                                                      "str %w[scratch], [x17, #4]\n"
+#define TERRACE_MUTANT_COMMIT(value, place, offset)                             \
+  "add x17, %[" place "], " offset "\n\t"                                       \
+  "str %w[" value "], [x17]\n\t" TERRACE_SEQ_DELAY(1)                          \
+  "lsr %[scratch], %[" value "], #32\n\t"                                      \
+  "str %w[scratch], [x17, #4]\n"
 #else
 #define TERRACE_MUTANT_COMMIT(value, place, offset) "str %[" value "], [%[" place "], " offset "]\n"
 #endif
