@@ -29,28 +29,39 @@ TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
   return Sequence::done;
 }
 
-template <int offset, int popped>
-TERRACE_INLINE Sequence pop(const Area&, std::byte* const& base, std::size_t, std::size_t cls, void*& block) noexcept {
-  const Sequence r = plain_pop(reinterpret_cast<ChainWord*>(mine + offset)[cls], block);
-  if (r == Sequence::done) [[likely]] {
-    ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
-  } else {
-    mine = base;
-  }
-  return r;
+/// What lies at `word` bytes from `rounds`.
+TERRACE_INLINE std::uint64_t& place_at(std::byte* rounds, std::uint64_t word) noexcept {
+  return *reinterpret_cast<std::uint64_t*>(rounds + word);
 }
 
-template <int shift, int offset, int caps>
-TERRACE_INLINE Sequence push(const Area&, std::byte* const& base, std::size_t cls, void* block) noexcept {
-  ChainWord& word = reinterpret_cast<ChainWord*>(mine + offset)[cls];
-  const auto cap = static_cast<std::uint8_t>(mine[caps + static_cast<std::ptrdiff_t>(cls)]);
-  if (static_cast<std::uint8_t>(word) >= cap) [[unlikely]] {
+template <int offset, int popped>
+TERRACE_INLINE Sequence pop_round(const Area&, std::byte* const& base, std::size_t, std::byte* rounds, std::size_t cls,
+                                  void*& block) noexcept {
+  std::uint64_t& word = reinterpret_cast<std::uint64_t*>(mine + offset)[cls];
+  const std::uint64_t w = word, round = place_at(rounds, w - 8);
+  if (round == 0) [[unlikely]] {
+    mine = base;
+    return Sequence::empty;
+  }
+  block = reinterpret_cast<void*>(round);
+  word = w - 8;
+  ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
+  return Sequence::done;
+}
+
+template <int shift, int offset>
+TERRACE_INLINE Sequence push_round(const Area&, std::byte* const& base, std::byte* rounds, std::size_t cls,
+                                   void* block) noexcept {
+  std::uint64_t& word = reinterpret_cast<std::uint64_t*>(mine + offset)[cls];
+  const std::uint64_t w = word, round = reinterpret_cast<std::uintptr_t>(block);
+  if (place_at(rounds, w - 8) == round) [[unlikely]]
+    return Sequence::freed_twice;
+  if (place_at(rounds, w) == 0) [[unlikely]] {
     mine = base;
     return Sequence::full;
   }
-  if (static_cast<std::uint64_t*>(block)[1] == chain::key(block)) [[unlikely]]
-    return Sequence::freed_twice;
-  word = chain::pushed(word, block);
+  place_at(rounds, w) = round;
+  word = w + 8;
   return Sequence::done;
 }
 
