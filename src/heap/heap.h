@@ -145,13 +145,7 @@ class Heap {
   level::Magazine fetch_within_cap(level::Slot& slot, HomeClass h, unsigned cap) noexcept;
   void* take_one(HomeClass h, bool may_grow) noexcept;
   void* steal_block(SizeClass c) noexcept;
-  unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
-  void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
-  void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
-  void empty_words(level::Slot& slot, HomeClass h) noexcept;
-  bool reserve_in_depots(HomeClass h, unsigned blocks) noexcept;
-  void reclaim_depots() noexcept;
-  bool give_up_oldest(level::Shard& shard, std::size_t key) noexcept;
+  void* last_resort(SizeClass c, HomeClass h) noexcept;
   unsigned processor() const noexcept;
   level::Place place() noexcept;
   /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
@@ -163,6 +157,15 @@ class Heap {
     const HomeClass h{spans_.window().owners_byte(spans_.window().index_of(p))};
     return index(h) < home_class_count ? h : HomeClass{};
   }
+
+  // grants.cpp: who may hold how much
+  unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
+  void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
+  void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
+  void empty_words(level::Slot& slot, HomeClass h) noexcept;
+  bool reserve_in_depots(HomeClass h, unsigned blocks) noexcept;
+  void reclaim_depots() noexcept;
+  bool give_up_oldest(level::Shard& shard, std::size_t key) noexcept;
 
   // large_cache.cpp: large blocks that slots keep
   void* take_kept(std::size_t size, bool zeroed) noexcept;
