@@ -75,6 +75,8 @@ def double_frees():
         # 1,000 blocks of 20,000 bytes are more than the quarantine holds: the block is nobody's any more.
         left = {"check": INVALID_FREE} if int(size) >= 20000 else {}
         yield Case("double free, after other frees", "double_free_after_others", [size], DOUBLE_FREE, left)
+        if int(size) <= 1010:  # larger ones are more than the depots keep of 20,000, and the slabs would find it
+            yield Case("double free, both in a magazine", "double_free_in_a_magazine", [size], DOUBLE_FREE)
         yield Case("double free, after malloc_trim", "double_free_after_trim", [size], FREE_OF_NOTHING)
         yield Case("double free, by another thread", "double_free_across_threads", [size], DOUBLE_FREE)
     for size in LARGE:

@@ -17,6 +17,7 @@ END = "<!-- tests/misuse/table.py: end -->\n"
 LATER = {
     ("interior pointer, multiple of 16", "default"): "when the block reaches its slab",
     ("interior pointer, then malloc", "default"): "when the block reaches its slab",
+    ("double free, both in a magazine", "default"): "when the magazine leaves the core",
     ("double free, after other frees", "default"): "when both copies reach their slab",
     ("double free, after malloc_trim", "default"): "when it reaches its slab",
     ("double free, by another thread", "default"): "at once, or when both copies reach their slab",
