@@ -33,13 +33,13 @@
 //             first word of block := w                              the block is ours, so this is no commit
 //     commit: word(slot) := block << 8 | (count(w) + 1)
 //
-//   take_all(words) -> chain                                                                       [sequence 3]
-//     start:  w := word(slot);  if address(w) = 0 -> empty
-//     commit: word(slot) := 0                                       the chain is private to the caller now
+//   take_all(words) -> w                                           chain or magazine               [sequence 3]
+//     start:  w := word(slot);  if w < 256 -> empty
+//     commit: word(slot) := 0                                       what w names is private to the caller now
 //
-//   put_all(words, chain)                                                                          [sequence 4]
+//   put_all(words, new)                                                                            [sequence 4]
 //     start:  w := word(slot);  if w != 0 -> occupied
-//     commit: word(slot) := chain
+//     commit: word(slot) := new
 //
 //   bump(words, bytes) -> address                                  two words: top, then limit      [sequence 5]
 //     start:  t := top(slot);  n := t + bytes;  if n > limit(slot) or n < t -> full

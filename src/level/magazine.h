@@ -69,12 +69,6 @@ class Magazine {
     m.places()[0] = m.places()[1] = m.places()[first] = 0;
     return m;
   }
-  static constexpr Magazine of_bits(std::uint64_t bits) noexcept {
-    Magazine m;
-    m.bits_ = bits;
-    return m;
-  }
-  constexpr std::uint64_t bits() const noexcept { return bits_; }
   friend constexpr bool operator==(Magazine, Magazine) noexcept = default;
 
   constexpr explicit operator bool() const noexcept { return bits_ != 0; }

@@ -22,7 +22,7 @@ bool stop_words(std::span<ChainWord> words, ChainWord* held) noexcept {
   for (;;) {
     for (std::size_t i = 0; i < words.size(); ++i) stop_word(words[i], held[i]);
     if (!os::restart_all_sequences()) {
-      // Not the owner's chain any more, perhaps: a commit in flight may have replaced it. Undo what still stands.
+      // Undo what still stands: a commit in flight may have replaced `stopped`, and then the word is the owner's.
       for (std::size_t i = 0; i < words.size(); ++i) {
         ChainWord expected = chain::stopped;
         __atomic_compare_exchange_n(&words[i], &expected, held[i], false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);

@@ -270,7 +270,7 @@ def test_the_page_names_what_failed_and_what_was_not_run():
 
 
 def test_the_page_tells_what_was_foreign_between_caches():
-    line = "from CPU 0 to CPU {}: 17 chains put into depots, {} blocks taken out, {} foreign\n"
+    line = "from CPU 0 to CPU {}: 17 magazines put into depots, {} blocks taken out, {} foreign\n"
     near = result("vm.traffic_on_cpu_id") | {"output": line.format(1, 1000, 0)}
     far = near | {"output": near["output"] + line.format(4, 1100, 1050) + line.format(6, 900, 900)}
     for what, told in ((near, "| one cache |"), (far, "| 1,950 of 2,000 |")):

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where every block of the heap is, counted by walking it: the bitmaps of all slabs, the links of all chains in words, reserves
-// and depots. No counter is read, so it can be compared with the statistics, which are made of counters.
+// Where every block of the heap is, counted by walking it: the bitmaps of all slabs, the rounds of all magazines that slots and
+// depots have. No counter is read, so it can be compared with the statistics, which are made of counters.
 //
-// Also checked on the way, since a walk sees it: a block is in one chain only, of the home class that the page map says, and
-// not free in its slab's bitmap; a chain is as long as its word says.
+// Also checked on the way, since a walk sees it: a block is in one magazine only, of the home class that the page map says, and
+// not free in its slab's bitmap; each round is a block.
 #pragma once
 
 #include "heap/heap.h"
@@ -16,7 +16,7 @@ namespace terrace::heap {
 struct Census {
   struct Class {
     std::uint64_t out_of_slabs = 0;  // not free in a bitmap: in a level, or the program's
-    std::uint64_t in_words = 0;      // and reserves
+    std::uint64_t in_words = 0;      // loaded and previous magazines
     std::uint64_t in_depots = 0;
     std::uint64_t with_program() const { return out_of_slabs - in_words - in_depots; }
   };

@@ -9,8 +9,15 @@
 namespace terrace::level {
 namespace {
 
-// Of n rounds; nobody looks into it.
-Magazine fake(unsigned n) { return Magazine::of_bits(0x1000UL * n << 16 | std::uint64_t{2} << 8 | n); }
+// The magazine that has n rounds. Nobody looks at them.
+Magazine fake(unsigned n) {
+  constexpr unsigned kind = magazine_kinds - 1;
+  alignas(magazine_bytes(kind)) static std::byte memory[1 + magazine_capacity(kind)][magazine_bytes(kind)];
+  Magazine m = Magazine::make(memory[n], kind);
+  m.set_limit(n);
+  m.add(n);
+  return m;
+}
 
 class DepotsTest : public testing::Test {
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // traffic GIVER TAKER: a thread on CPU GIVER allocates, one on CPU TAKER frees, in turn. What is freed collects at TAKER's
-// processor, while GIVER's has none: each batch is more than a core holds, so chains must come from the other processor.
+// processor, while GIVER's has none: each batch is more than a core holds, so magazines must come from the other processor.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

@@ -66,11 +66,11 @@ def statistics(options, giver, taker):
 
 
 def traffic(options, giver, taker):
-    """(chains and blocks through the processor level, foreign blocks) of the size that travels"""
+    """(magazines and blocks through the processor level, foreign blocks) of the size that travels"""
     report = statistics(options, giver, taker)
     row = next(c for c in report["classes"] if c["size"] == BLOCK)["levels"]
     numbers = row["processor"]["spills"], row["processor"]["allocations"], row["core"]["foreign"]
-    print(f"from CPU {giver} to CPU {taker}: %d chains put into depots, %d blocks taken out, %d foreign" % numbers)
+    print(f"from CPU {giver} to CPU {taker}: %d magazines put into depots, %d blocks taken out, %d foreign" % numbers)
     return numbers
 
 

@@ -20,7 +20,7 @@ void fork_here(int /*signal*/) {
   errno = saved;
 }
 
-// Most of its time is spent under locks: a chain a slab, given back at once.
+// Most of its time is spent under locks: large blocks, given back at once.
 void* work(void*) {
   WorkingSet mine(7);
   while (children < wanted) {

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < together; ++i) blocks[i] = allocated(size);
   for (int i = 0; i < together; ++i) free(blocks[i]);
   int i = together - 1;
-  while (i > 0 && *(volatile uint64_t*)opaque(blocks[i]) == value) --i; /* the end of a chain is 0 already */
+  while (i > 0 && *(volatile uint64_t*)opaque(blocks[i]) == value) --i; /* where the value is already, nothing would change */
   *(volatile uint64_t*)announce(blocks[i]) = value;
   for (int n = 0; n < attempts; ++n) allocated(size);
   return unnoticed();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The same, but nobody allocates: the chain comes to the global level as it is. */
+/* The same, but nobody allocates: the magazine comes to the global level as it is. */
 #include "misuse.h"
 
 enum { together = 8 };
