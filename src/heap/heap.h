@@ -203,7 +203,7 @@ class Heap {
     return budget_.granted() + depot_budget_.granted() + large_granted_.read() + magazines_.bytes();
   }
   std::uint64_t surplus_share() const noexcept;
-  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_for_whole(); }
+  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_beyond_bound(); }
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
   void keep_bound() noexcept {
     if (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed)) [[unlikely]]

@@ -82,7 +82,8 @@ class Slabs {
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
-  void shed(std::uint64_t bytes) noexcept;
+  /// Bytes purged of slabs of blocks with pages of their own that are still in use.
+  std::uint64_t shed(std::uint64_t bytes) noexcept;
   /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
   void tick() noexcept;
 
@@ -166,18 +167,20 @@ class Slabs {
   void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
   bool wasteful(HomeClass h, const SlabRecord& r) noexcept;
   std::uint64_t allowed() noexcept;
-  void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  std::uint64_t purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
   std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   static Leaving* unused_leaving(Class& c) noexcept;
   void repair_in_child(HomeClass h) noexcept;
-  void shed_class(HomeClass h, std::uint64_t bytes) noexcept;
+  std::uint64_t shed_class(HomeClass h, std::uint64_t bytes) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
 
   List& list(Class& c, In in) noexcept { return in == In::resident ? c.resident : c.bare; }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
-    retention(shape(h)).needed(bytes, shape(h).stride > bulky ? 1 : span::fine_regret);
+    const bool has_own_pages = shape(h).stride > bulky;
+    retention(shape(h)).needed(bytes, has_own_pages ? 1 : span::fine_regret);
+    if (has_own_pages) spans_->needed_for_pieces(bytes);
   }
   const Shape& shape(HomeClass h) const noexcept {
     return index(h) < home_class_count ? (*shapes_)[index(class_of(h))] : magazine_shapes[index(h) - home_class_count];

@@ -59,7 +59,7 @@ void Heap::shed_down_to(std::uint64_t target) noexcept {
     const std::uint64_t before = surplus(), excess = before - target;
     const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
     spans_.purge_down_to(dirty - min_of(dirty, excess));
-    if (surplus() > target) slabs_.shed(waste - min_of(waste, excess));
+    if (surplus() > target) spans_.given_back_by_bound(slabs_.shed(waste - min_of(waste, excess)));
     if (surplus() >= before && slabs_.waste() >= waste) return;  // nothing goes; else slabs that became spans may
   }
 }

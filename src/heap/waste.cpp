@@ -167,11 +167,13 @@ Slabs::Leaving* Slabs::unused_leaving(Class& c) noexcept {
 // Gives back the sectors of a slab in which no block is in use. Meanwhile their blocks are taken out, so that the class need
 // not be locked around the system calls: nobody cuts them, and the slab is not released. What was taken out is written down for
 // a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
-void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
+// Bytes purged.
+std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
   SlabRecord& r = slab(first);
   const Sectors sectors(shape(h), r.block_offset);
   const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
+  std::uint64_t bytes = 0;
   if (mask != 0) {
     const std::uint32_t out = take_out(h, first, mask);
     Leaving* const leaving = unused_leaving(c);
@@ -180,7 +182,6 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
       c.mutex.unlock();
     }
     Sectors::Mask purged = 0;
-    std::uint64_t bytes = 0;
     Sectors::for_each_run(mask, [&](std::uint32_t from, std::uint32_t end) {
       const std::uint32_t length = sectors.offset(end) - sectors.offset(from);
       if (!os::purge(spans_->window().address(first) + sectors.offset(from), length)) return;
@@ -202,6 +203,7 @@ void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   r.waste.stuck = static_cast<std::uint16_t>(resident_blocks(r));
   count_waste(h, first);
   if (r.free_blocks == r.block_count && c.empty > 1) release_slab(h, first);
+  return bytes;
 }
 
 // The pages may be there or not: resident is right for both. If it is this thread that was interrupted by a handler that forks,
@@ -215,8 +217,9 @@ void Slabs::repair_in_child(HomeClass h) noexcept {
   }
 }
 
-// The slab that has had waste for longest comes first.
-void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
+// The slab that has had waste for longest comes first. Bytes purged of slabs that stay.
+std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
+  std::uint64_t purged = 0;
   Class& c = classes_[index(h)];
   const os::LockGuard guard(c.mutex);
   while (c.resident.last != no_granule && waste_.read() > bytes) {
@@ -225,16 +228,20 @@ void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
     if (r.free_blocks == r.block_count) {
       release_slab(h, first);
     } else {
-      purge_free_pages(h, first);
+      purged += purge_free_pages(h, first);
     }
   }
+  return purged;
 }
 
-void Slabs::shed(std::uint64_t bytes) noexcept {
+std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
+  std::uint64_t purged = 0;
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    shed_class(home_at(hand_), bytes);
+    const std::uint64_t of_class = shed_class(home_at(hand_), bytes);
+    if (shape(home_at(hand_)).stride > bulky) purged += of_class;
   }
+  return purged;
 }
 
 // Slabs of which a block has gone since they were looked at; `all`: any that may have a free page.

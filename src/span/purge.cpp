@@ -110,7 +110,7 @@ void Spans::settle() noexcept {
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
   retention_.fade();
-  whole_.fade();
+  beyond_.fade();
   while (oldest_ != no_granule && record(oldest_).free.when + decay_ms_ <= now && purge_oldest() != 0) {
   }
 }
@@ -119,7 +119,7 @@ std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t purged = purge_beyond(bytes);
   retention_.given_back(purged);
-  whole_.given_back(purged);
+  beyond_.given_back(purged);
   return purged;
 }
 

@@ -17,6 +17,8 @@ namespace terrace::span {
 inline constexpr std::uint64_t fine_regret = 8;
 /// What such pieces alone may raise an allowance to: the bound on all free memory (heap/surplus.cpp) has room for it.
 inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
+/// What pieces with pages of their own may raise the bound on all free memory by; spans of one piece may raise it further.
+inline constexpr std::uint64_t ceiling_of_pieces = std::uint64_t{8} << 20;
 
 class Retention {
  public:
@@ -38,11 +40,15 @@ class Retention {
   /// Memory without pages was needed. What grows beyond what was given back is no regret. The allowance rises by 1/share of it:
   /// a larger share is for pieces that share pages, of which the same must be regretted so often before it is kept.
   void needed(std::uint64_t bytes, std::uint64_t share = 1) noexcept {
+    needed(bytes, share, share == 1 ? rule_.ceiling : min_of(rule_.ceiling, ceiling_of_shares));
+  }
+  /// The same, up to `ceiling` unless others have raised the allowance further.
+  void needed(std::uint64_t bytes, std::uint64_t share, std::uint64_t ceiling) noexcept {
     const std::uint64_t regretted = min_of(bytes, regrettable_.read());
     if (regretted == 0) return;
     // Two threads may both subtract: then a little more is regretted, or the rest is until it fades.
     regrettable_.set(regrettable_.read() - regretted);
-    const std::uint64_t most = max_of(share == 1 ? rule_.ceiling : min_of(rule_.ceiling, ceiling_of_shares), allowance_.read());
+    const std::uint64_t most = max_of(ceiling, allowance_.read());
     allowance_.set(min_of(allowance_.read() + regretted / share, most));
   }
   /// At each tick: what was given back before the last one is no regret any more.

@@ -142,7 +142,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(granules, cut);
   if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) {
-    whole_.needed(bytes_of(granules));
+    beyond_.needed(bytes_of(granules));
   }
   if (found == no_granule) found = grow(granules);
   if (found == no_granule) found = find_when_short(granules);

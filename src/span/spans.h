@@ -77,9 +77,12 @@ class Spans {
   /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
 
-  /// Dirty memory beyond all other bounds, because spans of one piece needed again what was given back a moment before. By
-  /// ticks that has faded after some seconds.
-  std::uint64_t regretted_for_whole() noexcept { return whole_.bound(0); }
+  /// Free memory beyond the bound on all of it, because spans of one piece, or pieces with pages of their own, needed again
+  /// what that bound had given back a moment before. By ticks that has faded after some seconds.
+  std::uint64_t regretted_beyond_bound() noexcept { return beyond_.bound(0); }
+  /// By owners, of pieces with pages of their own: what the bound gave back of them, and what of it they needed again.
+  void given_back_by_bound(std::uint64_t bytes) noexcept { beyond_.given_back(bytes); }
+  void needed_for_pieces(std::uint64_t bytes) noexcept { beyond_.needed(bytes, 1, ceiling_of_pieces); }
 
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
@@ -146,8 +149,8 @@ class Spans {
   LockedCounter dirty_bytes_, taken_bytes_;
   SharedCounter unused_bytes_;
   SpanCounters counters_;
-  Retention retention_{retention};  // under the lock, as the next
-  Retention whole_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
+  Retention retention_{retention};  // under the lock
+  Retention beyond_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
   std::uint64_t decay_ms_ = 1000;
 };
 

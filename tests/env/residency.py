@@ -31,6 +31,13 @@ def resident_after_many_threads(h):
         h.run(setting, [h.program("residency"), "threads", "1000", of_threads])
 
 
+def resident_while_it_goes_round(h):
+    """Memory that bulky blocks of many sizes need again and again, a little more than the bound."""
+    for setting in h.rungs():
+        setting.environment["TERRACE_DECAY_MS"] = "1000000"
+        h.run(setting, [h.program("residency"), "turns"])
+
+
 def giving_back_faults_nothing_in(h):
     command = [h.program("residency"), "huge_pages"]
     if h.execute(h.terrace(), command).returncode == 77:
@@ -40,4 +47,4 @@ def giving_back_faults_nothing_in(h):
 
 
 ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation, resident_after_a_spike,
-       resident_after_many_threads]
+       resident_after_many_threads, resident_while_it_goes_round]

@@ -45,6 +45,17 @@ TEST(Retention, growth_is_no_regret) {
   EXPECT_EQ(r.bound(0), 100U);
 }
 
+TEST(Retention, rises_to_a_ceiling_of_the_callers_unless_others_raised_it_further) {
+  Retention r(rule);
+  r.given_back(10000);
+  r.needed(3000, 1, 2000);
+  EXPECT_EQ(r.bound(0), 2000U);
+  r.needed(2000);
+  EXPECT_EQ(r.bound(0), 4000U);
+  r.needed(500, 1, 2000);
+  EXPECT_EQ(r.bound(0), 4000U);
+}
+
 TEST(Retention, what_was_given_back_long_ago_is_no_regret) {
   Retention r(rule);
   r.given_back(1000);

@@ -120,6 +120,28 @@ TEST_F(WasteTest, holes_are_filled_when_blocks_are_cut) {
   EXPECT_GE(slabs_->waste(), (per_slab(kib) - 2) * kib);
 }
 
+TEST_F(WasteTest, what_the_bound_gave_back_of_bulky_blocks_and_they_needed_again_is_regretted) {
+  constexpr std::uint32_t much = 64 * mib / span::granule_size;  // in use: free blocks stay until the bound wants their pages
+  const span::GranuleIndex live = spans_->take(much, span::taken_by(1)).first;
+  for (const std::size_t size : {kib, 32 * kib}) {
+    const Blocks all = cut(size, per_slab(size));
+    put_back({all.begin() + 1, all.end()});
+    const std::uint64_t shed = slabs_->shed(0);
+    spans_->given_back_by_bound(shed);
+    EXPECT_EQ(spans_->regretted_beyond_bound(), 0U) << "not needed yet";
+    cut(size, 4);
+    if (size == kib) {
+      EXPECT_EQ(shed, 0U) << "of blocks that share pages";
+      EXPECT_EQ(spans_->regretted_beyond_bound(), 0U);
+    } else {
+      EXPECT_GE(shed, (all.size() - 2) * size);
+      EXPECT_GE(spans_->regretted_beyond_bound(), 4 * size);
+      EXPECT_LE(spans_->regretted_beyond_bound(), 5 * size);
+    }
+  }
+  spans_->give(live);
+}
+
 TEST_F(WasteTest, what_shares_pages_with_live_blocks_is_no_waste_until_a_quarter_of_those_has_gone) {
   const Blocks all = cut(kib, per_slab(kib));
   Blocks gone, kept;

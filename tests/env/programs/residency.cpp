@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string_view>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kib = 1024, mib = 1024 * kib;
 constexpr std::size_t most_blocks = std::size_t{1} << 20;
 constexpr std::size_t floor_of_bound = 16 * mib;
+constexpr std::size_t beside_the_bound = 8 * mib;  // for what is given back and needed again
 // What no allocator gives back: its metadata, here about 1 % of the addresses it ever used, and pages of libraries.
 constexpr std::size_t bookkeeping = 6 * mib;
 
@@ -163,6 +165,34 @@ void spike(std::size_t size, const char* after) {
   check_bound(after);
 }
 
+long faults() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// Vectors that grow: a little more than the bound goes round, size by size. Without a tick (see the caller) nothing is
+// forgotten: soon all of it is kept, and not more than that.
+void turns() {
+  constexpr std::size_t at_once = 10;
+  long before = 0, pages = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    if (turn == 30) before = faults();
+    pages = 0;
+    for (std::size_t size = 5000; size <= 256 * kib; size = size * 9 / 8) {
+      for (std::size_t i = 0; i < at_once; ++i) take(size);
+      pages += static_cast<long>(at_once * size / page_size());
+      free_all_but(0);
+    }
+  }
+  const long during = (faults() - before) / 30;
+  char line[160];
+  std::snprintf(line, sizeof line, "turns: %ld faults in each, of %ld pages\n", during, pages);
+  say(STDOUT_FILENO, line);
+  check(during <= pages / 50, "what goes round is given back and faulted in all the time");
+  check(resident() - std::min(resident(), at_start) <= floor_of_bound + beside_the_bound + bookkeeping, "too much is kept");
+}
+
 // The mapping that a block lies in may have huge pages. Giving memory back must not fault any in.
 void huge_pages() {
   void* const block = opaque(std::malloc(256 * mib));
@@ -248,6 +278,7 @@ int main(int argc, char** argv) {
   if (shape == "replaced") replaced();
   if (shape == "aligned") aligned();
   if (shape == "spike") spike(std::strtoull(argv[2], nullptr, 10), argv[3]);
+  if (shape == "turns") turns();
   if (shape == "huge_pages") huge_pages();
   if (shape == "threads") threads(std::atoi(argv[2]), std::strcmp(argv[3], "shared") == 0);
   ok();
