@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from loads import Loaded, MemcachedLoad, PostgresqlLoad, RedisLoad, made_cluster
 from recipe import find
 from report import ROOT
 from server import Server, serving
-from watch import SETTLED_MINUTES, Series, Soaked, Spiked, all_good, evaluate, held, mib, watch_spike
+from watch import REAL_TIME, SETTLED_MINUTES, Clock, Series, Soaked, Spiked, all_good, evaluate, held, mib, watch_spike
 from workload import Failed
 
 SAMPLES_PER_MINUTE = 12
@@ -45,21 +44,21 @@ class Running:
         return held(self.server.pid())
 
 
-def soak(all_of: list[Running], minutes: int, minute: float) -> None:
+def soak(all_of: list[Running], minutes: int, minute: float, clock: Clock = REAL_TIME) -> None:
     """Steps of the load, the same for every server, in turn; a sample of each in between. `minute`: its length in seconds."""
-    began = time.monotonic()
+    began = clock.now()
     steps = minutes * all_of[0].loaded.steps_per_minute
     next_sample = 0.0
     for number in range(steps):
         at = number * minute / all_of[0].loaded.steps_per_minute
-        passed = time.monotonic() - began
+        passed = clock.now() - began
         if passed < at:
-            time.sleep(at - passed)
+            clock.sleep(at - passed)
         elif passed >= minutes * minute:
             break  # a machine too slow for the rate: the time counts
         for one in all_of:
             one.operations += one.loaded.step(number)
-        if (passed := time.monotonic() - began) >= next_sample:
+        if (passed := clock.now() - began) >= next_sample:
             for one in all_of:
                 one.series.add(min(passed, minutes * minute - minute / 1000), one.held())
             next_sample = passed + minute / SAMPLES_PER_MINUTE

@@ -20,6 +20,19 @@ AFTER_SPIKE = 150 * MIB
 AFTER_SECONDS = 10.0
 
 
+class Clock:
+    """Time as it passes; tests have one of their own."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+REAL_TIME = Clock()
+
+
 def descendants(pid: int) -> list[int]:
     """The process and all below it, as they are now."""
     children: dict[int, list[int]] = {}
@@ -101,21 +114,24 @@ def evaluate(series: Series, minutes: int, minute: float, operations: int) -> So
     )  # fmt: skip
 
 
-def watch_spike(up: Callable[[], None], down: Callable[[], None], now: Callable[[], int], seconds: float = AFTER_SECONDS) -> Spiked:
+def watch_spike(
+    up: Callable[[], None], down: Callable[[], None], held_now: Callable[[], int], seconds: float = AFTER_SECONDS,
+    clock: Clock = REAL_TIME,
+) -> Spiked:  # fmt: skip
     """`up` makes SPIKE_LIVE live, `down` leaves BASE_LIVE; then looks for `seconds`, in any case to their end."""
-    before = now()
+    before = held_now()
     up()
-    top = now()
+    top = held_now()
     down()
-    began = time.monotonic()
+    began = clock.now()
     reached = None
-    while (passed := time.monotonic() - began) < seconds:
-        after = now()
+    while (passed := clock.now() - began) < seconds:
+        after = held_now()
         if after <= AFTER_SPIKE and reached is None:
             reached = passed
         elif after > AFTER_SPIKE:
             reached = None
-        time.sleep(min(0.25, seconds / 20))
+        clock.sleep(min(0.25, seconds / 20))
     return Spiked(before, top, after, reached)
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,106 +18,102 @@ import soak
 import watch
 from watch import MIB, Series, Soaked, Spiked
 
-# Obeys words: "grow N" makes N MiB more live and touches them, "drop" frees all; mmap, so that what is freed is given back.
-SERVER = """
-import mmap, sys
-held = []
-print("ready", flush=True)
-for line in sys.stdin:
-    word, _, size = line.partition(" ")
-    if word == "grow":
-        m = mmap.mmap(-1, int(size) << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        for at in range(0, len(m), 4096):
-            m[at] = 1
-        held.append(m)
-    elif word.strip() == "drop":
-        while held:
-            held.pop().close()
-    print("done", flush=True)
-"""
+SECONDS_A_LOOK_TAKES = 0.01
+
+
+class MadeUpClock(watch.Clock):
+    """Goes on when somebody sleeps or works, and never else."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def now(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.at += seconds
 
 
 class MadeUp:
-    """A server of the kind above, with the interface of server.Server and of loads.Loaded as far as they are used."""
+    """A server that holds `size` MiB, with the interface of server.Server and of loads.Loaded as far as they are used."""
 
     steps_per_minute = 12
 
-    def __init__(self, grows: int = 0, keeps: bool = False) -> None:
-        self.grows, self.keeps = grows, keeps
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._said("ready")
-        self.say("grow 20")
-
-    def _said(self, word: str) -> None:
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline().strip() == word
-
-    def say(self, text: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(text + "\n")
-        self._process.stdin.flush()
-        self._said("done")
-
-    def pid(self) -> int:
-        return self._process.pid
+    def __init__(self, clock: MadeUpClock, grows: int = 0, keeps: bool = False, seconds_of_a_step: float = 0.5) -> None:
+        self.clock, self.grows, self.keeps, self.seconds_of_a_step = clock, grows, keeps, seconds_of_a_step
+        self.size = 20
 
     def step(self, _number: int) -> int:
-        if self.grows:
-            self.say(f"grow {self.grows}")
+        self.clock.sleep(self.seconds_of_a_step)
+        self.size += self.grows
         return 3
 
     def spike(self):
-        return (lambda: self.say("grow 200")), (lambda: None if self.keeps else self.say("drop"))
+        def up() -> None:
+            self.size += 200
 
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.communicate()
+        def down() -> None:
+            self.size -= 0 if self.keeps else 200
+
+        return up, down
+
+
+class Running(soak.Running):
+    def held(self) -> int:
+        self.server.clock.sleep(SECONDS_A_LOOK_TAKES)
+        return self.server.size * MIB
 
 
 @pytest.fixture
-def running():
-    servers: list[MadeUp] = []
-
-    def start(**how) -> soak.Running:
-        servers.append(MadeUp(**how))
-        return soak.Running("made-up", servers[-1], servers[-1], Series())
-
-    yield start
-    for server in servers:
-        server.stop()
+def clock() -> MadeUpClock:
+    return MadeUpClock()
 
 
-def soaked(one: soak.Running, minutes: int = 7) -> Soaked:
-    soak.soak([one], minutes, 0.6)
-    return watch.evaluate(one.series, minutes, 0.6, one.operations)
+@pytest.fixture
+def running(clock):
+    def start(**how) -> Running:
+        server = MadeUp(clock, **how)
+        return Running("made-up", server, server, Series())
+
+    return start
 
 
-def test_a_server_that_stays_as_it_is_passes(running):
-    result = soaked(running())
+def soaked(one: Running, clock: MadeUpClock, minutes: int = 7) -> Soaked:
+    soak.soak([one], minutes, 60, clock)
+    return watch.evaluate(one.series, minutes, 60, one.operations)
+
+
+def test_a_server_that_stays_as_it_is_passes(running, clock):
+    result = soaked(running(), clock)
     assert result.good
-    assert 0.99 < result.growth < 1.01
-    assert result.settled > 20 * MIB
+    assert result.growth == 1
+    assert result.settled == 20 * MIB
 
 
-def test_a_server_that_grows_does_not_pass(running):
-    result = soaked(running(grows=1))
+def test_a_server_that_grows_does_not_pass(running, clock):
+    result = soaked(running(grows=1), clock)
     assert not result.good
     assert result.end > result.settled + 5 * MIB
     assert "GROWS" in soak.soaked_line("x", result)
 
 
-def test_every_server_gets_the_same_steps_and_is_sampled(running):
+def test_every_server_gets_the_same_steps_and_is_sampled(running, clock):
     both = [running(), running()]
-    soak.soak(both, 2, 0.6)
-    assert both[0].operations == both[1].operations > 0
+    soak.soak(both, 2, 60, clock)
+    assert both[0].operations == both[1].operations == 2 * 12 * 3
     assert len(both[0].series.samples) == len(both[1].series.samples) > 2
 
 
-def test_processes_below_the_server_count(running):
-    one = running()
-    before = one.held()
+def test_of_a_machine_that_is_too_slow_the_time_counts(running, clock):
+    began = clock.now()
+    one = running(seconds_of_a_step=30)
+    soak.soak([one], 2, 60, clock)
+    assert 120 <= clock.now() - began < 160
+    assert 0 < one.operations < 2 * 12 * 3
+    assert one.series.around(2, 60) == 20 * MIB
+
+
+def test_processes_below_the_server_count():
     code = "x = bytearray(50 << 20); print('ready', flush=True); input()"
     with subprocess.Popen(
         ["sh", "-c", f'{sys.executable} -c "{code}"; true'],
@@ -127,9 +122,9 @@ def test_processes_below_the_server_count(running):
         assert shell.stdout is not None
         shell.stdout.readline()
         assert watch.held(shell.pid) > 50 * MIB
+        assert watch.held(os.getpid()) > 50 * MIB
         shell.communicate("\n")
-    assert abs(one.held() - before) < 5 * MIB
-    assert watch.held(os.getpid()) >= before
+    assert watch.held(shell.pid) == 0
 
 
 def test_shared_memory_is_not_the_allocators():
@@ -146,32 +141,42 @@ def test_shared_memory_is_not_the_allocators():
         process.communicate("\n")
 
 
-def spiked(one: soak.Running) -> Spiked:
-    return watch.watch_spike(*one.loaded.spike(), one.held, seconds=1.0)
+def spiked(one: Running, clock: MadeUpClock) -> Spiked:
+    return watch.watch_spike(*one.loaded.spike(), one.held, clock=clock)
 
 
-def test_a_spike_that_is_given_back_passes(running):
-    result = spiked(running())
+def test_a_spike_that_is_given_back_passes(running, clock):
+    result = spiked(running(), clock)
     assert result.good
-    assert result.top > 200 * MIB
-    assert result.after < 100 * MIB
+    assert (result.before, result.top, result.after) == (20 * MIB, 220 * MIB, 20 * MIB)
     assert "NOT" not in soak.spiked_line("x", result)
 
 
-def test_a_spike_that_is_kept_does_not_pass(running):
-    result = spiked(running(keeps=True))
+def test_a_spike_that_is_kept_does_not_pass(running, clock):
+    result = spiked(running(keeps=True), clock)
     assert not result.good
-    assert result.after > 200 * MIB
+    assert result.after == 220 * MIB
     assert "NOT GIVEN BACK" in soak.spiked_line("x", result)
 
 
-def test_a_spike_that_comes_back_does_not_pass():
+def spike_by_time(clock: MadeUpClock, held_after: dict[float, int]) -> Spiked:
+    """MiB that are held from so many seconds after the spike on."""
+    began = clock.now()
+
+    def held() -> int:
+        return MIB * [size for at, size in held_after.items() if at <= clock.now() - began][-1]
+
+    return watch.watch_spike(lambda: None, lambda: None, held, clock=clock)
+
+
+def test_the_time_until_a_spike_is_given_back_is_told(clock):
+    result = spike_by_time(clock, {0: 500, 3: 100})
+    assert result.seconds == pytest.approx(3, abs=0.25)
+
+
+def test_a_spike_that_comes_back_does_not_pass(clock):
     """Under the bound at first, over it at the end."""
-    began = time.monotonic()
-    result = watch.watch_spike(
-        lambda: None, lambda: None, lambda: (1 if time.monotonic() - began < 0.3 else 500) * MIB, seconds=0.6
-    )
-    assert not result.good
+    assert not spike_by_time(clock, {0: 1, 3: 500}).good
 
 
 def test_the_growth_is_from_the_fifth_minute_on():
