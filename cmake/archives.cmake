@@ -17,4 +17,4 @@ function(terrace_archive name)
 endfunction()
 
 terrace_archive(cs base arch os percpu cs)
-terrace_archive(lab base arch os topology percpu lab)
+terrace_archive(lab base arch os topology percpu level lab)

@@ -96,60 +96,74 @@ const char* check_magazine(Magazine m) noexcept {
 }  // namespace
 
 // [I1], [I2], [I4], and what the slot's caps cost.
-const char* Heap::check_slot(level::Slot& slot, std::uint64_t& caps) noexcept {
+const char* CoreLevel::check(level::Slot& slot, std::uint64_t& caps) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) {
     caps += std::uint64_t{2} * slot.cap[h] * class_size(class_of(home_at(h)));
     for (const MagazineWord w : {slot.words[h], slot.previous[h]}) {
       if (w == level::no_magazine) continue;
-      if (!magazines_.is_named(w)) return "I1: a word names no magazine";
-      const Magazine m = magazines_.of_word(w);
+      if (!magazines().is_named(w)) return "I1: a word names no magazine";
+      const Magazine m = magazines().of_word(w);
       if (const char* const broken = check_magazine(m)) return broken;
-      const bool any = h != 0 && !core_.homes_are_slots() && is_subline(class_of(home_at(h)));
-      if (m.count() != 0 && home_of(m) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
+      const bool any = h != 0 && !homes_are_slots() && is_subline(class_of(home_at(h)));
+      if (m.count() != 0 && slabs_.slabs().home_of(m) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
     }
-  }
-  for (const ChainWord w : slot.large) {
-    if (w != chain::empty && (chain::count(w) != 1 || !large_.is_kept(chain::first(w))))
-      return "I4: a word holds what is no large block that is kept";
   }
   return nullptr;
 }
 
-const char* Heap::check_depots() noexcept {
+const char* CoreLevel::check() noexcept {
+  const char* broken = nullptr;
+  std::uint64_t caps = 0;
+  for_each([&](level::Slot& slot) {
+    if (broken == nullptr) broken = check(slot, caps);
+  });
+  if (broken != nullptr) return broken;
+  return caps > budget_.granted() ? "I3: caps are more than what was granted" : nullptr;
+}
+
+// [I4]
+const char* LargeSlots::check() noexcept {
+  const char* broken = nullptr;
+  core_.for_each([&](level::Slot& slot) {
+    for (const ChainWord w : slot.large) {
+      if (w != chain::empty && (chain::count(w) != 1 || !large_.is_kept(chain::first(w))))
+        broken = "I4: a word holds what is no large block that is kept";
+    }
+  });
+  return broken;
+}
+
+const char* DepotLevel::check() noexcept {
   std::uint64_t bytes = 0;
-  for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
+  for (level::Place place; place.depot < depots_.depots(); ++place.depot) {
     for (place.shard = 0; place.shard < depots_.shards(); ++place.shard) {
       for (std::size_t key = 0; key < level::depot_keys; ++key) {
         const level::MagazineStack& stack = depots_.at(place).stack(key);
-        if (stack.size() != 0 && (depots_.marks(place.processor, key) >> place.shard & 1) == 0)
+        if (stack.size() != 0 && (depots_.marks(place.depot, key) >> place.shard & 1) == 0)
           return "depot: a stack that is not empty has no mark";
         for (unsigned n = 0; n < stack.size(); ++n) {
           const Magazine m = stack.at(n);
           if (const char* const broken = check_magazine(m)) return broken;
           if ((m.count() == 0) != (key >= level::block_keys)) return "depot: an empty magazine is not among the empty ones";
           if (key >= level::block_keys) continue;
-          if (home_of(m) != home_at(key)) return "depot: a stack holds a magazine of another home class";
+          if (slabs_.slabs().home_of(m) != home_at(key)) return "depot: a stack holds a magazine of another home class";
           bytes += m.count() * class_size(class_of(home_at(key)));
         }
       }
     }
   }
-  return bytes == depot_budget_.granted() ? nullptr : "budget: depots hold other than what they were granted";
+  return bytes == budget_.granted() ? nullptr : "budget: depots hold other than what they were granted";
 }
 
 const char* Heap::check_invariants() noexcept {
-  std::uint64_t caps = 0;
-  for (unsigned i = 0; i < core_.slot_count(); ++i) {
-    if (const char* const broken = check_slot(core_.slot(i), caps)) return broken;
-  }
-  for (level::Slot* s = thread_slots_.all(); s != nullptr; s = s->next) {
-    if (const char* const broken = check_slot(*s, caps)) return broken;
-  }
-  if (caps > budget_.granted()) return "I3: caps are more than what was granted";
-  if (fast_path.extent_16ths * 16 > spans_.window().extent()) return "the fast path looks beyond the extent";
-  if (const char* const broken = check_depots()) return broken;
-  if (const char* const broken = slabs_.check_invariants()) return broken;
-  return spans_.check_invariants();
+  const char* broken = core().check();
+  if (broken == nullptr) broken = large_slots_.check();
+  if (broken == nullptr && fast_path.extent_16ths * 16 > spans_.window().extent())
+    broken = "the fast path looks beyond the extent";
+  if (broken == nullptr) broken = levels_.processors().check();
+  if (broken == nullptr) broken = levels_.nodes().check();
+  if (broken == nullptr) broken = slabs_.check_invariants();
+  return broken == nullptr ? spans_.check_invariants() : broken;
 }
 
 }  // namespace terrace::heap

@@ -27,14 +27,11 @@
 // A process of one thread needs none of that: nobody else is inside, and where the thread is itself (fork in a signal handler),
 // it is in the child, too, and goes on there. Each lock that is taken costs the page it lies on twice, once in either process.
 #include "base/hardened.h"
-#include "heap/fast_path.h"
 #include "heap/heap.h"
 #include "os/open_files.h"
 #include "os/threads.h"
 
 namespace terrace::heap {
-
-using level::words_of;
 
 namespace {
 
@@ -44,6 +41,53 @@ constinit thread_local bool files_locked = false;
 
 }  // namespace
 
+// In the order of their ranks.
+void Heap::lock_all() noexcept {
+  checker_.before_fork();
+  maintenance_.mutex().lock();
+  fast_path_switch_.mutex().lock();
+  core().of_threads().mutex().lock();
+  if (!core().has_sequences()) percpu::lock_slots();
+  levels_.processors().lock_all();
+  levels_.nodes().lock_all();
+  slabs_.lock_all();
+  if constexpr (hardened) levels_.magazines().mutex().lock();
+  spans_.mutex().lock();
+}
+
+void Heap::unlock_all() noexcept {
+  spans_.mutex().unlock();
+  if constexpr (hardened) levels_.magazines().mutex().unlock();
+  slabs_.unlock_all();
+  levels_.nodes().unlock_all();
+  levels_.processors().unlock_all();
+  if (!core().has_sequences()) percpu::unlock_slots();
+  core().of_threads().mutex().unlock();
+  fast_path_switch_.mutex().unlock();
+  maintenance_.mutex().unlock();
+  checker_.after_fork_in_parent();
+}
+
+void Heap::reset_locks_in_child() noexcept {
+  spans_.reset_after_fork();
+  slabs_.reset_after_fork();
+  if constexpr (hardened) levels_.magazines().mutex().reset_after_fork();
+  levels_.nodes().reset_after_fork();
+  levels_.processors().reset_after_fork();
+  if (!core().has_sequences()) percpu::reset_slots_after_fork();
+  core().of_threads().mutex().reset_after_fork();
+  fast_path_switch_.mutex().reset_after_fork();
+  maintenance_.mutex().reset_after_fork();
+  checker_.after_fork_in_child();
+}
+
+// What other threads had taken apart in that instant without holding a lock for it, goes together again here: one thread, no
+// lock held, everything else usable.
+void Heap::repair_in_child() noexcept {
+  for (unsigned i = 0; i < core().slot_count(); ++i) CoreLevel::start_in_child(level::words_of(core().slot(i)));
+  if (core().rung() == percpu::Rung::thread) core().of_threads().adopt_orphans();
+}
+
 void Heap::before_fork() noexcept {
   if (!ready()) return;
   if (os::Mutex::holds_all()) {
@@ -52,17 +96,7 @@ void Heap::before_fork() noexcept {
   }
   if (os::single_threaded() || os::Mutex::holds_any()) return;
   files_locked = os::lock_open_files();
-  checker_.before_fork();
-  maintenance_.lock();
-  switch_.lock();
-  thread_slots_.mutex().lock();
-  if (core_.rung() == percpu::Rung::getcpu) {
-    for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.lock();
-  }
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().lock();
-  slabs_.lock_all();
-  if constexpr (hardened) magazines_.mutex().lock();
-  spans_.mutex().lock();
+  lock_all();
   os::Mutex::set_holds_all(true);
 }
 
@@ -73,17 +107,7 @@ void Heap::after_fork_in_parent() noexcept {
     return;
   }
   os::Mutex::set_holds_all(false);
-  spans_.mutex().unlock();
-  if constexpr (hardened) magazines_.mutex().unlock();
-  slabs_.unlock_all();
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().unlock();
-  if (core_.rung() == percpu::Rung::getcpu) {
-    for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.unlock();
-  }
-  thread_slots_.mutex().unlock();
-  switch_.unlock();
-  maintenance_.unlock();
-  checker_.after_fork_in_parent();
+  unlock_all();
   if (files_locked) os::unlock_open_files();
   files_locked = false;
 }
@@ -96,70 +120,11 @@ void Heap::after_fork_in_child() noexcept {
       --forks_within;
       return;
     }
+    os::Mutex::set_holds_all(false);
     reset_locks_in_child();
     repair_in_child();
   }
-  // Children of vfork are the parent's. But if this process was forked by one, its thread has the rseq area of a thread that
-  // the kernel does not know here: it stays closed, and the fast path with it.
-  const unsigned closed = ThreadSlots::times_closed();
-  if (vfork_children_ == closed) return;
-  vfork_children_ = closed;
-  if (closed == 0) enable_fast_path();
-}
-
-void Heap::reset_locks_in_child() noexcept {
-  os::Mutex::set_holds_all(false);
-  spans_.reset_after_fork();
-  slabs_.reset_after_fork();
-  if constexpr (hardened) magazines_.mutex().reset_after_fork();
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().reset_after_fork();
-  if (core_.rung() == percpu::Rung::getcpu) {
-    for (unsigned i = 0; i < core_.slot_count(); ++i) core_.slot(i).lock.reset_after_fork();
-  }
-  thread_slots_.mutex().reset_after_fork();
-  switch_.reset_after_fork();
-  maintenance_.reset_after_fork();
-  checker_.after_fork_in_child();
-}
-
-// What other threads had taken apart in that instant without holding a lock for it, goes together again here: one thread, no
-// lock held, everything else usable.
-void Heap::repair_in_child() noexcept {
-  for (unsigned i = 0; i < core_.slot_count(); ++i) {
-    // A thread of the parent was stopping this slot: what it held is lost, the words are not.
-    for (ChainWord& word : words_of(core_.slot(i))) {
-      if (word == chain::stopped) word = chain::empty;
-    }
-  }
-  if (core_.rung() == percpu::Rung::thread) thread_slots_.adopt_orphans();
-}
-
-// The child of vfork runs on its parent's thread pointer, but the kernel does not keep that rseq area up to date for it: its
-// sequences would not be aborted, its slot may be somebody else's by now. So while one exists, everybody takes the cold way,
-// where the thread-local word tells parent and child from all others.
-//
-// Children nest: a child that calls vfork is the parent of another, on the same thread-local data, and one that is killed while
-// it waits never comes back. So each call remembers how often the thread was closed before it, in a register (vfork.S), and
-// goes back to that number, whatever those within have left. A thread that was closed for another reason (its exit) stays so.
-unsigned Heap::enter_vfork() noexcept {
-  const unsigned before = ThreadSlots::times_closed();
-  if (!ready()) return before;
-  ThreadSlots::set_closed(before + 1);
-  const os::LockGuard guard(switch_);
-  ++vfork_children_;
-  disable_fast_path();
-  return before;
-}
-
-void Heap::leave_vfork(unsigned before) noexcept {
-  const unsigned within = ThreadSlots::times_closed() - before;
-  if (within == 0) return;
-  {
-    const os::LockGuard guard(switch_);
-    vfork_children_ -= within;
-    if (vfork_children_ == 0) enable_fast_path();
-  }
-  ThreadSlots::set_closed(before);
+  fast_path_switch_.after_fork_in_child();
 }
 
 }  // namespace terrace::heap

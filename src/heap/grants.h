@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heap/size_class.h"
+#include "heap/transfer_sizes.h"
 #include "level/slot.h"
 
 namespace terrace::heap {
@@ -15,6 +16,12 @@ inline std::uint8_t load_cap(const level::Slot& slot, HomeClass h) noexcept {
 
 inline void mark_recent(level::Slot& slot, HomeClass h) noexcept {
   __atomic_store_n(&slot.recent[index(h)], std::uint8_t{1}, __ATOMIC_RELAXED);
+}
+
+/// A class that works with full magazines and is refused does so all the time; one that is used now and then never gets there.
+constexpr std::uint64_t weight_of_refusal(unsigned blocks, SizeClass c) noexcept {
+  constexpr std::uint64_t of_full_magazine = 256;
+  return blocks >= max_cap(c) ? of_full_magazine : 1;
 }
 
 }  // namespace terrace::heap

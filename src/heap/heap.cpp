@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "heap/heap.h"
 
-#include "arch/cpu.h"
 #include "base/hardened.h"
 #include "base/report.h"
+#include "heap/cleared.h"
 #include "heap/fast_path.h"
 #include "os/environment.h"
-#include "os/membarrier.h"
-#include "os/metadata.h"
-#include "os/possible_cpus.h"
-#include "os/secret.h"
-#include "os/threads.h"
 
 #include <cerrno>
 #include <cstring>
 
 namespace terrace::heap {
 
-constinit FastPath fast_path;
 constinit Heap heap;
 
 namespace {
@@ -33,7 +27,7 @@ bool Heap::ready() noexcept {
   const os::LockGuard guard(open_mutex_);
   if (ready_.load(std::memory_order_relaxed)) return true;
   if (!open()) return false;
-  enable_fast_path();                             // before anybody can call vfork, which turns it off
+  fast_path_switch_.on();                         // before anybody can call vfork, which turns it off
   ready_.store(true, std::memory_order_release);  // [H1]
   return true;
 }
@@ -46,72 +40,22 @@ bool Heap::open() noexcept {
   slabs_.open(spans_, shapes_for(options_.placement));
   aligned_classes_ = &aligned_classes_for(options_.placement);
   large_.open(spans_, options_.placement, os::most_mappings());
+  large_slots_.open(options_.budget);
   checker_.open(check::read_options(),
                 {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },
                  .release = [](void* p) noexcept { heap.free_plain(p); }});
-  return open_core();
-}
-
-bool Heap::open_core() noexcept {
-  const percpu::Ladder& l = percpu::ladder();
-  topology::read(topology_);
-  const unsigned processors = max_of(topology_.llc_count, 1U);
-  const unsigned count = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
-  const unsigned shards = min_of(count, level::most_shards);
-  constexpr auto levels = os::Metadata::levels;
-  auto* const depots = os::map_metadata<level::Shard>(levels, std::size_t{processors} * shards);
-  auto* const slots = os::map_metadata<level::Slot>(levels, count);
-  auto* const marks = os::map_metadata<std::uint16_t>(levels, level::depot_keys * processors);
-  if (depots == nullptr || slots == nullptr || marks == nullptr) return false;
-  depots_.open(depots, marks, processors, shards);
-  magazines_.open(depots_, slabs_, spans_.window());
-  thread_slots_.open(drain_thread_slot);
-  core_.open(l, slots, count, thread_slots_, magazines_);
-  if (percpu::has_sequences(l.rung)) {
-    const std::ptrdiff_t in_area = l.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
-    cpu_id_offset_ = l.area.slot - in_area + os::rseq_cpu_id;
+  const auto drain = [](level::Slot& slot) noexcept { heap.maintenance_.drain_slot(slot); };
+  if (!levels_.open(drain, spans_.window())) return false;
+  maintenance_.open(options_);
+  maintenance_.update_limits();
+  if (core().has_sequences() && !checker_.on()) {
+    fast_path_switch_.publish({.window = &spans_.window(),
+                               .slots = core().bytes(),
+                               .sizes = options_.placement != Placement::random,
+                               .sublines = core().homes_are_slots()},
+                              percpu::ladder().area);
   }
-  update_limits();
-  publish_fast_path();
   return true;
-}
-
-// [H2] The fast paths load a limit and then, if it is not 0, the fields written here, with nothing but the branch in between. A
-// thread that was started by one that has been through ready(), or has been there itself, sees the fields anyway. Any other saw
-// limits of 0 until now. Where loads stay in order that is enough. Elsewhere the processor may load a field first, before it
-// was written, and a limit that was published after; so, once, before any limit is published, a barrier interrupts every
-// running thread: what a thread loads after its interruption sees the fields, what it loaded before saw limits of 0. If the
-// barrier is not to be had, the limits stay 0.
-void Heap::publish_fast_path() noexcept {
-  if (!percpu::has_sequences(core_.rung()) || checker_.on()) return;
-  fast_path.base = spans_.window().base();
-  fast_path.slots = reinterpret_cast<std::byte*>(&core_.slot(0));
-  fast_path.area = percpu::ladder().area;
-  fast_path_is_seen_ = arch::loads_stay_in_order || os::single_threaded() || os::restart_all_sequences();
-}
-
-void Heap::enable_fast_path() noexcept {
-  if (!fast_path_is_seen_) return;
-  // [H2] release: on x86-64 an order for the compiler only; elsewhere one more reason.
-  if (options_.placement != Placement::random) __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
-  if (core_.homes_are_slots())
-    __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
-  __atomic_store_n(&fast_path.extent_16ths, spans_.window().extent() / 16, __ATOMIC_RELEASE);
-}
-
-void Heap::disable_fast_path() noexcept {
-  __atomic_store_n(&fast_path.subline_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&fast_path.size_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
-  __atomic_store_n(&fast_path.extent_16ths, std::uintptr_t{0}, __ATOMIC_SEQ_CST);
-}
-
-// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
-void Heap::follow_frontier() noexcept {
-  const std::uintptr_t extent_16ths = spans_.window().extent() / 16;
-  if (__atomic_load_n(&fast_path.extent_16ths, __ATOMIC_RELAXED) == extent_16ths) return;
-  if (!fast_path_is_seen_ || !switch_.try_lock()) return;                                               // next time
-  if (vfork_children_ == 0) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
-  switch_.unlock();
 }
 
 bool Heap::with_random_line() noexcept {
@@ -141,17 +85,17 @@ void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
 
 void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
   if (align <= cache_line) {
-    if (void* const kept = take_kept(size, zeroed)) return kept;
+    if (void* const kept = large_slots_.take(size, zeroed)) return kept;
   }
   void* const p = large_.allocate(size, align, zeroed);
-  if (p != nullptr || !make_room(size)) return p;
+  if (p != nullptr || !maintenance_.make_room(size)) return p;
   return large_.allocate(size, align, zeroed);
 }
 
 void Heap::free_large(void* p) noexcept {
-  if (keep(p)) return;
-  large_.free(p, tick());
-  keep_bound();
+  if (large_slots_.keep(p)) return;
+  large_.free(p, maintenance_.tick());
+  maintenance_.keep_bound();
 }
 
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
@@ -193,16 +137,34 @@ void Heap::free(void* p, const check::Claim& claim) noexcept {
 
 void Heap::free_plain(void* p) noexcept {
   if (!spans_.window().contains(p)) report_invalid_pointer("free", p);
-  const HomeClass h = home_class_of(p);
+  const HomeClass h = slabs_.home_class_of(p);
   if (index(h) != 0) {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
     if constexpr (hardened) clear_freed(p, h);
-    free_small(p, h);
+    levels_.free(p, h);
   } else if (large_.is_block(p)) {
     free_large(p);
   } else {
     report_invalid_pointer("free", p);
   }
+}
+
+bool Heap::trim() noexcept {
+  if (!ready()) return false;
+  if (checker_.on()) checker_.sweep("malloc_trim");
+  return maintenance_.trim();
+}
+
+void Heap::check_cleared(void* block, SizeClass c) noexcept {
+  if (block == nullptr) return;
+  expect_cleared("malloc", address_of(block), class_size(c));
+  take_key(block);
+}
+
+void Heap::clear_freed(void* p, HomeClass h) noexcept {
+  if (!slabs_.is_block(p)) report_invalid_pointer("free", p);
+  if (is_freed(p)) report_double_free("free", p);
+  clear(p, class_size(class_of(h)));
 }
 
 std::size_t Heap::usable_size_slow(const void* p, const char* function) noexcept {
@@ -224,7 +186,7 @@ std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
 // The size of the small block p; 0 when it is none. A look as close as free()'s: whether a block starts there is seen later.
 std::size_t Heap::small_size(const void* p) const noexcept {
   if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
-  const HomeClass h = home_class_of(p);
+  const HomeClass h = slabs_.home_class_of(p);
   if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
   if constexpr (hardened) {
     if (!slabs_.is_block(p)) report_invalid_pointer("realloc", p);
@@ -244,7 +206,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
       const bool resized = large_.resize(p, size);
       void* const moved = resized ? p : large_.move(p, size);
       if (moved != nullptr) {
-        keep_bound();
+        maintenance_.keep_bound();
         return moved;
       }
     }

@@ -10,9 +10,9 @@ namespace terrace::heap {
 
 using level::Magazine;
 
-Magazine Magazines::take(level::Place place, unsigned rounds) noexcept {
+Magazine Magazines::take(const level::Locality& here, unsigned rounds) noexcept {
   const unsigned kind = hardened ? guarded_kind : level::magazine_kind_for(rounds);
-  const Magazine kept = depots_->take(place, level::key_of_empties(kind)).magazine;
+  const Magazine kept = depots_->take(here, level::key_of_empties(kind)).magazine;
   if (kept) return kept;
   void* const memory = take_memory(kind);
   if (memory == nullptr) return {};
@@ -20,15 +20,15 @@ Magazine Magazines::take(level::Place place, unsigned rounds) noexcept {
   return Magazine::make(memory, kind);
 }
 
-Magazine Magazines::enlarged(level::Place place, Magazine m, unsigned rounds) noexcept {
+Magazine Magazines::enlarged(const level::Locality& here, Magazine m, unsigned rounds) noexcept {
   if (!m) return m;
   if (m.kind() < level::magazine_kind_for(rounds)) {
-    if (Magazine larger = take(place, rounds)) {
+    if (Magazine larger = take(here, rounds)) {
       larger.set_limit(m.count());
       std::memcpy(larger.begin(), m.begin(), m.count() * sizeof(std::uint64_t));
       larger.add(m.count());
       m.clear();
-      give(place, m);
+      give(here, m);
       m = larger;
     }
   }
@@ -36,9 +36,9 @@ Magazine Magazines::enlarged(level::Place place, Magazine m, unsigned rounds) no
   return m;
 }
 
-void Magazines::give(level::Place place, Magazine m) noexcept {
+void Magazines::give(const level::Locality& here, Magazine m) noexcept {
   TERRACE_ASSERT(m.count() == 0, "a magazine that holds blocks is given away as an empty one");
-  if (m && !depots_->put(place, level::key_of_empties(m.kind()), m)) release(m);
+  if (m && !depots_->put(here, level::key_of_empties(m.kind()), m)) release(m);
 }
 
 void Magazines::release(Magazine m) noexcept {

@@ -31,12 +31,12 @@ class Magazines {
     return level::is_magazine(w) && (hardened || kind_at(w) < level::magazine_kinds);
   }
   /// An empty one for so many rounds, as far as there are such large ones; none when memory is short.
-  level::Magazine take(level::Place place, unsigned rounds) noexcept;
+  level::Magazine take(const level::Locality& here, unsigned rounds) noexcept;
   /// One that may hold so many rounds, with those of `m` in it: the same if that suffices, and if memory is short. Of none,
   /// none.
-  level::Magazine enlarged(level::Place place, level::Magazine m, unsigned rounds) noexcept;
+  level::Magazine enlarged(const level::Locality& here, level::Magazine m, unsigned rounds) noexcept;
   /// Requires count() == 0; of `none` nothing.
-  void give(level::Place place, level::Magazine m) noexcept;
+  void give(const level::Locality& here, level::Magazine m) noexcept;
   /// As give(), without keeping it at hand.
   void release(level::Magazine m) noexcept;
   /// Of all magazines that are not in slabs.

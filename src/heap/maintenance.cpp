@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Giving memory back over time. There is no thread of our own: slow paths look at the clock now and then, and whoever finds
-// that a tick is due does the work. A tick begins a round over slots and depots, which goes on in pieces, a piece at each look
-// at the clock, until all had their turn: the thread is in the middle of somebody's malloc, and machines may have thousands of
-// slots.
-#include "heap/heap.h"
-#include "os/clock.h"
-#include "os/membarrier.h"
-#include "percpu/stop_slot.h"
+// Slow paths look at the clock now and then, and whoever finds that a tick is due does the work. A tick begins a round over
+// slots and depots, which goes on in pieces, a piece at each look at the clock, until all had their turn: the thread is in the
+// middle of somebody's malloc, and machines may have thousands of slots.
+#include "heap/maintenance.h"
 
-#include <bit>
+#include "os/clock.h"
 
 namespace terrace::heap {
 namespace {
 
 using level::Slot, level::words_of;
 
-// In a piece of a round: slots looked at, and magazines that leave the depots, which take as long as their blocks' way to the
-// slabs.
-constexpr std::uint32_t slots_in_a_piece = 64, magazines_in_a_piece = 64;
+constexpr std::uint32_t slots_in_a_piece = 64;  // of a round
 
 // Different words, almost surely a different number. 0: nothing at all.
 std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
@@ -62,159 +56,106 @@ bool large_has_waited(Slot& slot, bool all) noexcept {
 
 }  // namespace
 
-std::uint64_t Heap::tick() noexcept {
+std::uint64_t Maintenance::tick() noexcept {
   const std::uint64_t now = os::coarse_milliseconds();
   if (round_unfinished_.load(std::memory_order_relaxed)) {  // relaxed: a hint; what a round knows is under the lock
-    if (maintenance_.try_lock()) {
+    if (mutex_.try_lock()) {
       go_on_round();
-      maintenance_.unlock();
+      mutex_.unlock();
     }
     return now;
   }
   std::uint64_t last = last_tick_.load(std::memory_order_relaxed);  // relaxed: only the clock is compared
-  if (now - last < options_.decay_ms / 2 + 1) return now;
+  if (now - last < options_->decay_ms / 2 + 1) return now;
   if (!last_tick_.compare_exchange_strong(last, now, std::memory_order_relaxed)) return now;
   if (last == 0)
     return now;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
-  if (!maintenance_.try_lock()) return now;
+  if (!mutex_.try_lock()) return now;
   update_limits();
   go_on_round();
-  budget_.fade();
-  depot_budget_.fade();
+  for (level::Budget* const budget : {&levels_.core().budget(), &levels_.processors().budget(), &levels_.nodes().budget()})
+    budget->fade();
   slabs_.tick();
   spans_.decay(now);
   tolerated_.store(0, std::memory_order_relaxed);
-  maintenance_.unlock();
+  mutex_.unlock();
   keep_bound();
   return now;
 }
 
-// What some words of a slot hold, which is stopped, locked, or its only thread calls: nobody else works on them.
-bool Heap::take_words(Slot& slot, std::span<ChainWord> words, ChainWord* held) noexcept {
-  if (percpu::has_sequences(core_.rung())) {
-    if (!percpu::stop_words(words, held)) return false;
-    percpu::start_words(words);
-    return true;
-  }
-  if (core_.rung() == percpu::Rung::getcpu) slot.lock.lock();
-  for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
-    held[i] = level::peek(words[i]);
-    if (held[i] != chain::empty) __atomic_store_n(&words[i], chain::empty, __ATOMIC_RELAXED);
-  }
-  if (core_.rung() == percpu::Rung::getcpu) slot.lock.unlock();
-  return true;
-}
-
 // Magazines go to the slabs, large blocks to the spans.
-void Heap::drain_slot(Slot& slot) noexcept {
+void Maintenance::drain_slot(Slot& slot) noexcept {
   ChainWord held[level::all_words] = {};
-  if (!take_words(slot, words_of(slot), held)) return;
-  for (std::size_t h = 0; h < level::slot_words; ++h) {
-    for (const level::MagazineWord w : {held[h], held[level::first_previous + h]}) {
-      if (w != level::no_magazine) empty(magazines_.of_word(w));
-    }
-  }
-  for (std::size_t i = level::first_large; i < level::all_words; ++i) give_up_kept(held[i]);
-  release_caps(slot);
-  release_large_grants(slot);
+  CoreLevel& core = levels_.core();
+  if (!core.take_words(slot, words_of(slot), held)) return;
+  core.empty(slot, held);
+  large_slots_.empty(slot, held + level::first_large);
 }
 
-void Heap::drain_large_words(Slot& slot) noexcept {
+void Maintenance::drain_large_words(Slot& slot) noexcept {
   ChainWord held[level::large_words] = {};
-  if (!take_words(slot, slot.large, held)) return;
-  for (const ChainWord block : held) give_up_kept(block);
-  release_large_grants(slot);
+  if (levels_.core().take_words(slot, slot.large, held)) large_slots_.empty(slot, held);
 }
 
-// The caps start again from nothing, and their grants go back.
-void Heap::release_caps(Slot& slot) noexcept {
-  for (std::size_t h = 0; h < level::slot_words; ++h) {
-    if (__atomic_load_n(&slot.cap[h], __ATOMIC_RELAXED) == 0) continue;
-    const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
-    budget_.release(std::uint64_t{2} * cap * class_size(class_of(home_at(h))));
+void Maintenance::go_on_round() noexcept {
+  if (turn_ == Turn::slots && age_slots()) turn_ = Turn::processors;
+  if (turn_ == Turn::processors && levels_.processors().age()) turn_ = Turn::nodes;
+  const bool done = turn_ == Turn::nodes && levels_.nodes().age();
+  if (done) {
+    turn_ = Turn::slots;
+    round_slot_ = 0;
   }
+  round_unfinished_.store(!done, std::memory_order_relaxed);
 }
-
-void Heap::drain_thread_slot(Slot& slot) noexcept { heap.drain_slot(slot); }
-
-void Heap::go_on_round() noexcept { round_unfinished_.store(!age_slots() || !age_depots(), std::memory_order_relaxed); }
 
 // Whether all slots had their turn in this round.
-bool Heap::age_slots() noexcept {
-  if (core_.rung() == percpu::Rung::thread) return true;  // they belong to their threads
-  if (round_slot_ < core_.slot_count() && !may_stop_slots()) {
+bool Maintenance::age_slots() noexcept {
+  CoreLevel& core = levels_.core();
+  const std::uint32_t count = core.slot_count();
+  if (core.rung() == percpu::Rung::thread) return true;  // they belong to their threads
+  if (round_slot_ < count && !core.may_stop()) {
     drain_own_slot(false);
-    round_slot_ = core_.slot_count();
+    round_slot_ = count;
   }
-  const std::uint32_t end = min_of<std::uint32_t>(round_slot_ + slots_in_a_piece, core_.slot_count());
-  for (; round_slot_ < end; ++round_slot_) look_at_slot(core_.slot(round_slot_), false);
-  return round_slot_ == core_.slot_count();
+  const std::uint32_t end = min_of(round_slot_ + slots_in_a_piece, count);
+  for (; round_slot_ < end; ++round_slot_) look_at_slot(core.slot(round_slot_), false);
+  return round_slot_ == count;
 }
 
-// The oldest magazine of each stack leaves in each round, so a depot that nobody wants anything from is empty after a while.
-// Whether all stacks had their turn; then the next round is to begin.
-bool Heap::age_depots() noexcept {
-  const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots_.processors();
-  for (std::uint32_t given_up = 0; round_stacks_ < groups; ++round_stacks_) {
-    if (given_up >= magazines_in_a_piece) return false;
-    const std::size_t key = round_stacks_ / depots_.processors();
-    level::Place place{.processor = round_stacks_ % depots_.processors()};
-    for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
-      place.shard = static_cast<unsigned>(std::countr_zero(left));
-      if (give_up_oldest(depots_.at(place), key)) {
-        ++given_up;
-      } else {
-        depots_.unmark_if_empty(place, key);
-      }
-    }
-  }
-  round_slot_ = round_stacks_ = 0;
-  return true;
-}
-
-void Heap::look_at_slot(Slot& slot, bool all) noexcept {
+void Maintenance::look_at_slot(Slot& slot, bool all) noexcept {
   if (has_waited(slot, all)) return drain_slot(slot);
   if (large_has_waited(slot, all)) drain_large_words(slot);
 }
 
-void Heap::drain_slots() noexcept {
-  if (core_.rung() == percpu::Rung::thread) {
-    Slot* const mine = !ThreadSlots::closed() ? thread_slots_.mine() : nullptr;
-    if (mine != nullptr) drain_slot(*mine);  // the others' belong to their threads
+void Maintenance::drain_slots() noexcept {
+  CoreLevel& core = levels_.core();
+  if (core.rung() == percpu::Rung::thread) {
+    if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current())
+      drain_slot(*mine);  // the others' belong to their threads
     return;
   }
-  if (!may_stop_slots()) return drain_own_slot(true);
-  for (unsigned i = 0; i < core_.slot_count(); ++i) look_at_slot(core_.slot(i), true);
+  if (!core.may_stop()) return drain_own_slot(true);
+  for (unsigned i = 0; i < core.slot_count(); ++i) look_at_slot(core.slot(i), true);
 }
 
 // Without the barrier only the slot that the caller is on can be emptied, by sequences, and wherever it is moved meanwhile.
 // What idle ones hold, which the budget bounds, stays until a thread that is not in the sandbox looks, or somebody runs there.
-void Heap::drain_own_slot(bool all) noexcept {
-  Slot* const slot = core_.current();
+void Maintenance::drain_own_slot(bool all) noexcept {
+  CoreLevel& core = levels_.core();
+  Slot* const slot = core.current();
   if (slot == nullptr || !has_waited(*slot, all)) return;
-  for (std::size_t h = 0; h < level::slot_words; ++h) empty_words(*slot, home_at(h));
-  for (unsigned word = 0; word < level::large_words; ++word) give_up_kept(core_.take_large(*slot, word));
-  release_caps(*slot);
-  release_large_grants(*slot);
+  for (std::size_t h = 0; h < level::slot_words; ++h) core.empty_words(*slot, home_at(h));
+  core.release_caps(*slot);
+  large_slots_.empty_own(*slot);
 }
 
-bool Heap::may_stop_slots() const noexcept { return !percpu::has_sequences(core_.rung()) || os::may_restart_sequences(); }
-
-void Heap::drain_depots() noexcept {
-  for (std::size_t key = 0; key < level::depot_keys; ++key) {
-    for (level::Place place; place.processor < depots_.processors(); ++place.processor) {
-      for (unsigned left = depots_.marks(place.processor, key); left != 0; left &= left - 1) {
-        place.shard = static_cast<unsigned>(std::countr_zero(left));
-        while (give_up_oldest(depots_.at(place), key)) {
-        }
-        depots_.unmark_if_empty(place, key);
-      }
-    }
-  }
+void Maintenance::drain_depots() noexcept {
+  levels_.processors().drain();
+  levels_.nodes().drain();
 }
 
-void Heap::drain_all() noexcept {
-  const os::LockGuard guard(maintenance_);
+void Maintenance::drain_all() noexcept {
+  const os::LockGuard guard(mutex_);
   drain_slots();
   drain_depots();
   const std::uint64_t returns = slabs_.returns();  // what comes back from now on trim() may miss
@@ -223,9 +164,7 @@ void Heap::drain_all() noexcept {
   drained_at_.store(returns, std::memory_order_relaxed);
 }
 
-bool Heap::trim() noexcept {
-  if (!ready()) return false;
-  if (checker_.on()) checker_.sweep("malloc_trim");
+bool Maintenance::trim() noexcept {
   const std::uint64_t before = purged_bytes();
   drain_all();
   return purged_bytes() != before;
@@ -235,8 +174,8 @@ bool Heap::trim() noexcept {
 // ever was, which some programs ask for just to see, and not when all was drained before and nothing has come back since: a
 // program that works at its limit may be refused many times, and each time would stop all slots. Large blocks that came back
 // are spans, where whoever asks for one has looked.
-bool Heap::make_room(std::size_t bytes) noexcept {
-  if (bytes > spans_.window().extent() || ThreadSlots::closed()) return false;
+bool Maintenance::make_room(std::size_t bytes) noexcept {
+  if (bytes > spans_.window().extent() || level::Closed::to_this_thread()) return false;
   // The levels first: a block that leaves them meanwhile raises the number.
   if (levels_are_empty() && slabs_.returns() == drained_at_.load(std::memory_order_relaxed)) return false;
   drain_all();
@@ -244,18 +183,18 @@ bool Heap::make_room(std::size_t bytes) noexcept {
 }
 
 // Of what drain_all() would empty.
-bool Heap::levels_are_empty() noexcept {
-  if (depot_budget_.granted() != 0) return false;
+bool Maintenance::levels_are_empty() noexcept {
+  CoreLevel& core = levels_.core();
+  if (levels_.processors().budget().granted() + levels_.nodes().budget().granted() != 0) return false;
   const auto is_empty = [](Slot* slot) { return slot == nullptr || holds_nothing(*slot); };
-  if (core_.rung() == percpu::Rung::thread) return is_empty(thread_slots_.mine());
-  if (!may_stop_slots()) return is_empty(core_.current());
-  for (unsigned i = 0; i < core_.slot_count(); ++i) {
-    if (!is_empty(&core_.slot(i))) return false;
+  if (core.rung() == percpu::Rung::thread || !core.may_stop()) return is_empty(core.current());
+  for (unsigned i = 0; i < core.slot_count(); ++i) {
+    if (!is_empty(&core.slot(i))) return false;
   }
   return true;
 }
 
-std::uint64_t Heap::purged_bytes() const noexcept {
+std::uint64_t Maintenance::purged_bytes() const noexcept {
   std::uint64_t sum = spans_.counters().purged_bytes.read();
   for (std::size_t h = 1; h < home_class_count; ++h) sum += slabs_.counters(home_at(h)).purged_bytes.read();
   return sum;

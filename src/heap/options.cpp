@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The environment's wishes, one reader each. docs/guide/options.md lists them.
+#include "heap/options.h"
+
 #include "base/parse.h"
 #include "base/report.h"
 #include "base/text.h"
-#include "heap/heap.h"
 
 #include <string_view>
 

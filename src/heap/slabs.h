@@ -104,6 +104,14 @@ class Slabs {
     return is_block(p, i, HomeClass{spans_->window().owners_byte(i)});
   }
 
+  /// Requires a pointer into the window. Class 0: not in a slab of blocks.
+  HomeClass home_class_of(const void* p) const noexcept {
+    const HomeClass h = home_at_granule(spans_->window().index_of(p));
+    return index(h) < home_class_count ? h : HomeClass{};
+  }
+  /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
+  HomeClass home_of(level::Magazine m) const noexcept { return home_class_of(pointer_to(*m.begin())); }
+
   /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
   bool is_free(const void* block) const noexcept;
 

@@ -11,7 +11,7 @@
 //
 // Not in the surplus: free blocks that share pages with blocks in use. No allocator can give those back.
 #include "base/assert.h"
-#include "heap/heap.h"
+#include "heap/maintenance.h"
 
 namespace terrace::heap {
 namespace {
@@ -29,32 +29,41 @@ constexpr std::uint64_t budget_share = 16;  // of the memory in use
 
 }  // namespace
 
-std::uint64_t Heap::surplus() const noexcept { return slabs_.waste() + spans_.dirty_bytes() + levels_granted(); }
+std::uint64_t Maintenance::surplus() const noexcept { return slabs_.waste() + spans_.dirty_bytes() + levels_granted(); }
 
 // Who sets a budget wants that much in the levels. Blocks in the levels left the slabs, but are not live.
-std::uint64_t Heap::surplus_share() const noexcept {
+std::uint64_t Maintenance::surplus_share() const noexcept {
   const std::uint64_t out = slabs_.in_use_bytes() + large_.counters().live_bytes.read();
   const std::uint64_t live = out - min_of(out, levels_granted());
-  return max_of(bound_floor, live / bound_share) + options_.budget;
+  return max_of(bound_floor, live / bound_share) + options_->budget;
 }
 
-// The shares of the bound that the levels get add up to 7/8, in a rush of both.
-void Heap::update_limits() noexcept {
-  const unsigned slots = core_.slot_count();
-  if (options_.budget != 0) {
-    budget_.set_limit(options_.budget - options_.budget / 4);
-    return depot_budget_.set_limit(options_.budget / 4);
+// The shares of the bound that the levels get add up to 7/8, in a rush of all.
+void Maintenance::update_limits() noexcept {
+  const unsigned slots = levels_.core().slot_count();
+  level::Budget &core = levels_.core().budget(), &processors = levels_.processors().budget(), &nodes = levels_.nodes().budget();
+  const unsigned of_nodes = levels_.nodes().depots().exist() ? 2 : 0;  // of 4 parts of what depots may hold
+  const auto limit_depots = [&](std::uint64_t bytes, std::uint64_t in_rush) {
+    nodes.set_limit(bytes / 4 * of_nodes, in_rush / 4 * of_nodes);
+    processors.set_limit(bytes - bytes / 4 * of_nodes, in_rush - in_rush / 4 * of_nodes);
+  };
+  if (options_->budget != 0) {
+    core.set_limit(options_->budget - options_->budget / 4);
+    return limit_depots(options_->budget / 4, 0);
   }
   const std::uint64_t by_use = spans_.in_use_bytes() / budget_share;
   const std::uint64_t eighth = surplus_share() / 8;
   const std::uint64_t rush = rush_per_slot * slots;
-  budget_.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(rush, 2 * eighth));
-  depot_budget_.set_limit(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth),
-                          min_of(rush, eighth));
+  core.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(rush, 2 * eighth));
+  limit_depots(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth), min_of(rush, eighth));
+}
+
+std::uint64_t Maintenance::levels_limit() noexcept {
+  return levels_.core().budget().limit() + levels_.processors().budget().limit() + levels_.nodes().budget().limit();
 }
 
 // Dirty spans first: that takes the fewest system calls.
-void Heap::shed_down_to(std::uint64_t target) noexcept {
+void Maintenance::shed_down_to(std::uint64_t target) noexcept {
   while (surplus() > target) {
     const std::uint64_t before = surplus(), excess = before - target;
     const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
@@ -65,20 +74,20 @@ void Heap::shed_down_to(std::uint64_t target) noexcept {
 }
 
 // At most one thread; the others leave it to that one, which looks again when it has unlocked.
-void Heap::shed() noexcept {
+void Maintenance::shed() noexcept {
   TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::environment), "the bound is kept while a lock is held");
-  while (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed) && maintenance_.try_lock()) {
+  while (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed) && mutex_.try_lock()) {
     update_limits();
     shed_down_to(surplus_bound() - surplus_bound() / shed_further);
     // Much less is live than when the levels were granted so much.
-    if (!ThreadSlots::closed() && surplus() > surplus_bound() && levels_granted() > budget_.limit() + depot_budget_.limit()) {
+    if (!level::Closed::to_this_thread() && surplus() > surplus_bound() && levels_granted() > levels_limit()) {
       drain_depots();
       drain_slots();
       shed_down_to(surplus_bound() - surplus_bound() / shed_further);
     }
     const std::uint64_t bound = surplus_bound(), left = surplus();
     tolerated_.store(left <= bound ? 0 : left - bound + bound / shed_further, std::memory_order_relaxed);
-    maintenance_.unlock();
+    mutex_.unlock();
   }
 }
 

@@ -33,8 +33,7 @@ void count_words(const heap::Magazines& magazines, const Slot& slot, Held& held)
 }
 
 void count_held(heap::Heap& h, Held& held) noexcept {
-  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_words(h.magazines(), h.core().slot(i), held);
-  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_words(h.magazines(), *s, held);
+  h.core().for_each([&](const Slot& slot) { count_words(h.magazines(), slot, held); });
 }
 
 // Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole magazines).
@@ -62,9 +61,9 @@ Row core_row(const heap::TransferCounters& t, const Held& held, std::size_t c, s
 }
 
 void count_depots(heap::Heap& h, Rows& rows) noexcept {
-  for (unsigned i = 0; i < h.depots().count(); ++i) {
+  h.levels().for_each_shard([&](const level::Shard& shard) {
     for (std::size_t key = 1; key < level::block_keys; ++key) {
-      const level::StackCounters& s = h.depots().at(i).counters(key);
+      const level::StackCounters& s = shard.counters(key);
       const SizeClass c = heap::class_of(heap::home_at(key));
       Row r;
       r.set(Column::allocations, s.blocks_out.read());
@@ -74,7 +73,7 @@ void count_depots(heap::Heap& h, Rows& rows) noexcept {
       r.set(Column::held, less(r.get(Column::frees), r.get(Column::allocations)) * heap::class_size(c));
       rows[index(c)].add(r);
     }
-  }
+  });
 }
 
 void count_slabs(const heap::Slabs& slabs, Rows& rows) noexcept {
@@ -107,8 +106,7 @@ void count_kept(const heap::Heap& h, const Slot& slot, Kept& kept) noexcept {
 
 Kept count_kept(heap::Heap& h) noexcept {
   Kept kept;
-  for (unsigned i = 0; i < h.core().slot_count(); ++i) count_kept(h, h.core().slot(i), kept);
-  for (const Slot* s = h.thread_slots().all(); s != nullptr; s = s->next) count_kept(h, *s, kept);
+  h.core().for_each([&](const Slot& slot) { count_kept(h, slot, kept); });
   return kept;
 }
 
@@ -155,7 +153,7 @@ void take_snapshot(Snapshot& out) noexcept {
     const std::size_t size = heap::class_size(size_class);
     const std::uint64_t out_of_slabs = less(global[c].get(Column::allocations), global[c].get(Column::frees));
     const std::uint64_t live = less(out_of_slabs, processor[c].get(Column::held) / size + held.slots[c]);
-    core[c] = core_row(h.transfers(size_class), held, c, live, size);
+    core[c] = core_row(h.levels().transfers(size_class), held, c, live, size);
     core[c].set(Column::aborts, aborts_of(c));
     out.live += live * size;
   }

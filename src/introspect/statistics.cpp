@@ -80,7 +80,7 @@ void write_head(Writer& w) noexcept {
   w.text(",\"slots\":").decimal(heap::heap.core().slot_count());
   w.text(",\"page_size\":").decimal(os::page_size());
   w.text(",\"placement\":").json_string(heap::name_of(h.options().placement));
-  w.text(",\"budget\":").decimal(h.budget());
+  w.text(",\"budget\":").decimal(heap::heap.budget());
 }
 
 void write_columns(Writer& w) noexcept {

@@ -15,7 +15,7 @@
 namespace terrace::lab {
 
 // `seen` is the top that had no room, or `refilling`.
-Range Heap::take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept {
+Range Heap::take_from(Buffer& b, const Request& r, std::uint64_t& seen) noexcept {
   // [L1] acquire, pairs with the release that ends a refill: end belongs to this top.
   std::uint64_t top = b.top.load(std::memory_order_acquire);
   for (;;) {
@@ -38,14 +38,15 @@ Range Heap::take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept {
   }
 }
 
-Range Heap::refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept {
+Range Heap::refill_by_cas(const level::Locality& here, int level, Buffer& b, std::uint64_t seen, const Request& r) noexcept {
   delay(0);
   if (is(Mutant::closes_whatever_is_there)) b.top.store(seen, std::memory_order_relaxed);
   // [L1] acquire: end, start and the counts of the last refill are seen.
   if (!b.top.compare_exchange_strong(seen, refilling, std::memory_order_acquire, std::memory_order_relaxed)) return {};
   Level& l = levels_[level];
   const Range old{seen, b.end.load(std::memory_order_relaxed)};  // relaxed: [L1]
-  const Range lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))});
+  Request wanted = for_refill(l, b, r);
+  const Range lab = take(here, level + 1, wanted);
   if (lab.empty()) {
     if (!is(Mutant::stays_closed)) b.top.store(seen, std::memory_order_release);  // [L1]
     return {};
@@ -70,9 +71,9 @@ void* Heap::allocate_core_long(Thread& thread, std::size_t size) noexcept {
 }
 
 // The own buffer, refilled if need be, then what the others have.
-Range Heap::take_by_cas(int level, Request r) noexcept {
+Range Heap::take_by_cas(const level::Locality& here, int level, const Request& r) noexcept {
   Level& l = levels_[level];
-  const unsigned own = index_here(level);
+  const unsigned own = index_at(level, here);
   for (unsigned i = 0; i < l.count; ++i) {
     Buffer& b = l.buffers[(own + i) % l.count];
     std::uint64_t seen = 0;
@@ -80,7 +81,7 @@ Range Heap::take_by_cas(int level, Request r) noexcept {
     if (seen == refilling) b.busy.fetch_add(1, std::memory_order_relaxed);  // relaxed: a number for people, as the next ones
     if (got.empty() && i == 0 && seen != refilling &&
         worth_refilling(size_of(b), r, b.end.load(std::memory_order_relaxed) - seen)) {
-      got = refill_by_cas(level, b, seen, r);
+      got = refill_by_cas(here, level, b, seen, r);
     }
     if (got.empty()) continue;
     if (i != 0) {

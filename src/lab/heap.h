@@ -16,8 +16,9 @@
 #include "arch/sequences.h"
 #include "base/counter.h"
 #include "lab/sizing.h"
+#include "level/levels.h"
+#include "level/per_slot.h"
 #include "os/mutex.h"
-#include "topology/topology.h"
 
 #include <atomic>
 #include <bit>
@@ -30,11 +31,13 @@ inline constexpr std::size_t no_false_sharing = 128;  // pairs of lines are pref
 struct Range {
   std::uint64_t start = 0, end = 0;
   bool empty() const noexcept { return start == end; }
+  explicit operator bool() const noexcept { return !empty(); }
   std::size_t size() const noexcept { return end - start; }
 };
 
 struct Request {
   std::size_t min, desired;
+  bool from_source = false;  // what was handed out came from there
 };
 
 /// What of a level's buffer was counted; by whoever refills or retires it, so one writer at a time.
@@ -103,6 +106,21 @@ class Sidelined {
   Range ranges_[capacity];
 };
 
+// The levels above the threads' buffers. Each is there if the embedder has configured it.
+struct BufferLevel {
+  Heap& heap;
+  int number;
+  Range take(const level::Locality& here, Request& r) noexcept;
+};
+struct CoreLevel : BufferLevel {};
+struct ProcessorLevel : BufferLevel {};
+struct NodeLevel : BufferLevel {};
+struct SourceLevel {
+  Heap& heap;
+  Range take(const level::Locality& here, Request& r) noexcept;
+};
+using RangeLevels = level::Levels<CoreLevel, ProcessorLevel, NodeLevel, SourceLevel>;
+
 class Heap {
  public:
   struct Level {
@@ -149,28 +167,33 @@ class Heap {
   bool by_core() const noexcept { return by_core_; }
   /// Zeros where there are no sequences.
   arch::Area area() const noexcept { return has_area_ ? area_ : arch::Area{}; }
-  unsigned index_here(int l) const noexcept;
+  unsigned index_here(int l) const noexcept { return index_at(l, locate()); }
 
  private:
+  friend BufferLevel;
+  friend SourceLevel;
   void open(const terrace_lab_config& config, std::byte* memory, const char* sysfs_root) noexcept;
   bool exists(int l) const noexcept { return levels_[l].config.size != 0; }
-  Range take(int level, Request r) noexcept;
-  Range take_from_levels(int level, Request r) noexcept;
-  Range take_from_source(Request r) noexcept;
+  /// Where the thread is, as far as the levels that are there ask for it.
+  level::Locality locate() const noexcept;
+  unsigned index_at(int l, const level::Locality& here) const noexcept;
+  /// From `level` or the nearest above it.
+  Range take(const level::Locality& here, int level, Request& r) noexcept;
   // A level's buffers, by compare-and-swap: cas.cpp
   void* allocate_core_long(Thread& thread, std::size_t size) noexcept;
-  Range take_by_cas(int level, Request r) noexcept;
-  Range take_from(Buffer& b, Request r, std::uint64_t& seen) noexcept;
-  Range refill_by_cas(int level, Buffer& b, std::uint64_t seen, Request r) noexcept;
+  Range take_by_cas(const level::Locality& here, int level, const Request& r) noexcept;
+  Range take_from(Buffer& b, const Request& r, std::uint64_t& seen) noexcept;
+  Range refill_by_cas(const level::Locality& here, int level, Buffer& b, std::uint64_t seen, const Request& r) noexcept;
   // The core's buffer, by critical sections: restartable.cpp
-  Range take_restartably(int level, Request r) noexcept;
-  bool bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept;
-  Range refill_restartably(int level, Request r, bool& again) noexcept;
-  Range take_tail(Level& l, Request r) noexcept;
+  Range take_restartably(const level::Locality& here, int level, const Request& r) noexcept;
+  Range refill_restartably(const level::Locality& here, int level, const Request& r, bool& again) noexcept;
+  Range take_tail(Level& l, const Request& r) noexcept;
   bool close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) noexcept;
   void sideline(Level& l, Buffer& b, Range lab) noexcept;
 
-  Range install(int level, Buffer& b, Range old, Range lab, Request r) noexcept;
+  /// What is asked of the level above for a buffer that is to serve `r`.
+  Request for_refill(const Level& l, const Buffer& b, const Request& r) const noexcept;
+  Range install(int level, Buffer& b, Range old, Range lab, const Request& r) noexcept;
   bool worth_refilling(std::size_t size, const Request& r, std::size_t room) const noexcept;
   bool near_the_end() const noexcept;
   void fill(Range tail) noexcept;
@@ -184,11 +207,17 @@ class Heap {
 
   terrace_lab_config config_;
   Level levels_[TERRACE_LAB_LEVELS];
+  CoreLevel core_{{*this, TERRACE_LAB_CORE}};
+  ProcessorLevel processor_{{*this, TERRACE_LAB_PROCESSOR}};
+  NodeLevel node_{{*this, TERRACE_LAB_NODE}};
+  SourceLevel source_{*this};
+  RangeLevels above_threads_{core_, processor_, node_, source_};
+  level::PerSlot<Buffer> slots_;  // the core level's buffers, where they are restartable
+  level::Locator locator_;
   topology::Topology topology_;
   topology::Cores cores_;
   arch::Area area_;
   bool has_area_;
-  std::ptrdiff_t cpu_id_offset_;  // of the cpu number in the rseq area; 0: a system call tells it
   bool by_core_;
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection

@@ -3,8 +3,6 @@
 #include "base/assert.h"
 #include "lab/heap.h"
 #include "lab/mutants.h"
-#include "os/rseq_area.h"
-#include "percpu/ladder.h"
 #include "percpu/transaction.h"
 
 namespace terrace::lab {
@@ -14,7 +12,14 @@ constexpr std::size_t small_part = 8;   // requests below 1/8 of a buffer may ma
 constexpr std::size_t small_tail = 64;  // larger ones only when no more than 1/64 is left
 }  // namespace
 
-unsigned Heap::index_here(int level) const noexcept {
+level::Locality Heap::locate() const noexcept {
+  for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
+    if (levels_[l].count > 1 && !levels_[l].restartable()) return locator_.here_on_cpu();
+  }
+  return {};
+}
+
+unsigned Heap::index_at(int level, const level::Locality& here) const noexcept {
   const Level& l = levels_[level];
   if (l.count <= 1) return 0;
   if (l.restartable()) {
@@ -22,36 +27,33 @@ unsigned Heap::index_here(int level) const noexcept {
     percpu::invalidate();
     return slot < 0 ? 0 : static_cast<unsigned>(slot) % l.count;
   }
-  const int cpu = cpu_id_offset_ != 0 ? arch::load_slot(cpu_id_offset_) : os::current_cpu();
-  if (cpu < 0) return 0;
-  const CpuId id{static_cast<std::uint32_t>(cpu)};
   switch (level) {
-    case TERRACE_LAB_CORE: return cores_.core_of(id);
-    case TERRACE_LAB_PROCESSOR: return index(topology_.llc_of(id)) % l.count;
-    default: return topology_.node_of(id) % l.count;
+    case TERRACE_LAB_CORE: return cores_.core_of(here.cpu);
+    case TERRACE_LAB_PROCESSOR: return here.processor % l.count;
+    default: return here.node % l.count;
   }
 }
 
-// From `level` or above, but not from the source.
-Range Heap::take_from_levels(int level, Request r) noexcept {
-  for (; level < TERRACE_LAB_LEVELS; ++level) {
-    if (levels_[level].count == 0 || r.desired > levels_[level].config.max_size) continue;
-    const Range got = levels_[level].restartable() ? take_restartably(level, r) : take_by_cas(level, r);
-    if (!got.empty()) return got;
-  }
-  return {};
+Range BufferLevel::take(const level::Locality& here, Request& r) noexcept {
+  const Heap::Level& l = heap.levels_[number];
+  if (l.count == 0 || r.desired > l.config.max_size) return {};
+  return l.restartable() ? heap.take_restartably(here, number, r) : heap.take_by_cas(here, number, r);
 }
 
-Range Heap::take(int level, Request r) noexcept {
-  const Range got = take_from_levels(level, r);
-  return got.empty() ? take_from_source(r) : got;
-}
-
-Range Heap::take_from_source(Request r) noexcept {
+Range SourceLevel::take(const level::Locality& /*here*/, Request& r) noexcept {
   std::size_t actual = 0;
-  void* const start = config_.source(config_.self, r.min, r.desired, &actual);
+  void* const start = heap.config_.source(heap.config_.self, r.min, r.desired, &actual);
   const auto address = reinterpret_cast<std::uintptr_t>(start);
+  r.from_source = true;
   return start == nullptr ? Range{} : Range{address, address + actual};
+}
+
+Range Heap::take(const level::Locality& here, int level, Request& r) noexcept {
+  return above_threads_.take<Range>(here, r, static_cast<std::size_t>(level - TERRACE_LAB_CORE));
+}
+
+Request Heap::for_refill(const Level& l, const Buffer& b, const Request& r) const noexcept {
+  return {.min = max_of(r.min, l.bounds.least), .desired = max_of(r.min, size_of(b))};
 }
 
 bool Heap::near_the_end() const noexcept {
@@ -82,7 +84,7 @@ void Heap::give_up(Counts& counts, Range tail) noexcept {
 }
 
 // The buffer is closed, and the caller has closed it. The request gets the first part of what is there now.
-Range Heap::install(int level, Buffer& b, Range old, Range lab, Request r) noexcept {
+Range Heap::install(int level, Buffer& b, Range old, Range lab, const Request& r) noexcept {
   const Level& l = levels_[level];
   TERRACE_ASSERT(b.top.load(std::memory_order_relaxed) == refilling, "LAB I2: a buffer that is not closed is refilled");
   TERRACE_ASSERT(old.start <= old.end && lab.start < lab.end, "LAB I3: a buffer ends before its top");

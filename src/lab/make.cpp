@@ -103,10 +103,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory, const char*
   const percpu::Ladder& ladder = percpu::ladder();
   has_area_ = percpu::has_sequences(ladder.rung) && !ladder.area_is_ours;
   area_ = ladder.area;
-  if (has_area_) {
-    const std::ptrdiff_t in_area = ladder.rung == percpu::Rung::mm_cid ? os::rseq_mm_cid : os::rseq_cpu_id;
-    cpu_id_offset_ = ladder.area.slot - in_area + os::rseq_cpu_id;
-  }
+  locator_.open(ladder, topology_);
   auto* next = reinterpret_cast<Buffer*>(memory);
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     Level& level = levels_[l];
@@ -119,6 +116,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory, const char*
     level.buffers = new_buffers(next, level.count + buffers_before_first) + buffers_before_first;
     next = level.buffers + level.count;
     for (unsigned i = 0; i < level.count; ++i) set_size(level.buffers[i], level.config.size);
+    if (level.restartable()) slots_.open(ladder, level.buffers, level.count);
   }
 }
 

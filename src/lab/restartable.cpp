@@ -18,30 +18,23 @@
 
 namespace terrace::lab {
 
-bool Heap::bump(const Level& l, std::size_t bytes, std::uint64_t& start) const noexcept {
-  const arch::Words words{.base = reinterpret_cast<std::byte*>(l.buffers), .stride = sizeof(Buffer)};
-  if (has_area_ && arch::registered(area_)) [[likely]]
-    return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
-  return percpu::bump(words, bytes, start) == arch::Sequence::done;
-}
-
-Range Heap::take_restartably(int level, Request r) noexcept {
+Range Heap::take_restartably(const level::Locality& here, int level, const Request& r) noexcept {
   Level& l = levels_[level];
   for (;;) {
     std::uint64_t start = 0;
-    if (bump(l, r.desired, start)) [[likely]]
+    if (slots_.bump(r.desired, start)) [[likely]]
       return {start, start + r.desired};
     if (r.min < r.desired) {
       if (const Range tail = take_tail(l, r); !tail.empty()) return tail;
     }
     bool again = false;
-    const Range got = refill_restartably(level, r, again);
+    const Range got = refill_restartably(here, level, r, again);
     if (!again) return got;
   }
 }
 
 // What is left, if it is enough: top = end.
-Range Heap::take_tail(Level& l, Request r) noexcept {
+Range Heap::take_tail(Level& l, const Request& r) noexcept {
   const int slot = percpu::begin();
   if (slot < 0 || static_cast<unsigned>(slot) >= l.count) {
     percpu::invalidate();
@@ -93,7 +86,7 @@ void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
 }
 
 // `again`: the slot is not as it was; the caller begins anew.
-Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
+Range Heap::refill_restartably(const level::Locality& here, int level, const Request& r, bool& again) noexcept {
   Level& l = levels_[level];
   const int slot = percpu::begin();
   if (slot < 0 || static_cast<unsigned>(slot) >= l.count) {
@@ -112,10 +105,9 @@ Range Heap::refill_restartably(int level, Request r, bool& again) noexcept {
     percpu::invalidate();
     return {};
   }
-  Range lab = l.sidelined.take(max_of(r.min, l.bounds.least));
-  if (lab.empty()) {
-    lab = take(level + 1, {max_of(r.min, l.bounds.least), max_of(r.min, size_of(b))});
-  }
+  Request wanted = for_refill(l, b, r);
+  Range lab = l.sidelined.take(wanted.min);
+  if (lab.empty()) lab = take(here, level + 1, wanted);
   if (lab.empty()) {
     percpu::invalidate();
     return {};

@@ -50,12 +50,11 @@ void Heap::retire(Thread& thread) noexcept {
 }
 
 void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
-  Range got = take_from_levels(level, {size, size});
-  const bool direct = got.empty();
-  if (direct) got = take_from_source({size, size});
+  Request r{.min = size, .desired = size};
+  const Range got = take(locate(), level, r);
   if (got.empty()) return nullptr;
   thread.bytes += size;
-  if (direct) {
+  if (r.from_source) {
     thread.direct.add();
     thread.direct_bytes.add(size);
   }
@@ -64,7 +63,8 @@ void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
 
 bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
   const Level& l = levels_[TERRACE_LAB_THREAD];
-  const Range lab = take(TERRACE_LAB_CORE, {max_of(size, l.bounds.least), max_of(size, thread.desired)});
+  Request r{.min = max_of(size, l.bounds.least), .desired = max_of(size, thread.desired)};
+  const Range lab = take(locate(), TERRACE_LAB_CORE, r);
   if (lab.empty()) return false;
   thread.counts.labs.add();
   thread.counts.lab_bytes.add(lab.size());

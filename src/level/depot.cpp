@@ -11,20 +11,21 @@ Magazine MagazineStack::pop_oldest() noexcept {
   return counted(oldest);
 }
 
-Taken Depots::take(Place own, std::size_t key) noexcept {
+Taken Depots::take(const Locality& here, std::size_t key) noexcept {
+  const Place own = place(here);
   Taken t{.magazine = at(own).pop_newest(key), .asked = 1};
-  Place place = own;
-  for (unsigned i = 0; i < processors_ && !t.magazine; ++i) {
+  unsigned depot = own.depot;
+  for (unsigned i = 0; i < depots() && !t.magazine; ++i, depot = depot + 1 == depots() ? 0 : depot + 1) {
+    const std::uint16_t some = near(depot, own.depot) ? marks(depot, key) : std::uint16_t{0};
     t.foreign = i != 0;
-    const std::uint16_t some = marks(place.processor, key);
-    for (unsigned s = 0; some != 0 && s < shards_ && !t.magazine; ++s) {
-      place.shard = place.shard + 1 == shards_ ? 0 : place.shard + 1;
+    Place place{.depot = depot, .shard = own.shard};
+    for (unsigned s = 0; some != 0 && s < shards() && !t.magazine; ++s) {
+      place.shard = place.shard + 1 == shards() ? 0 : place.shard + 1;
       if ((some >> place.shard & 1) == 0) continue;
       ++t.asked;
       t.magazine = at(place).pop_oldest(key);
       if (!t.magazine) unmark_if_empty(place, key);
     }
-    if (!t.magazine) place = {.processor = place.processor + 1 == processors_ ? 0 : place.processor + 1, .shard = own.shard};
   }
   return t;
 }

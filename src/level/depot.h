@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The processor level: per last-level cache a store of magazines, full ones by home class and empty ones by kind. A magazine
-// enters and leaves as one word; neither it nor its blocks are touched. It is divided into shards, and a slot has its own: what
-// it puts there, and takes back, lies in its core's caches, and nobody waits for a lock. Selection starts at the own shard,
-// goes round those of the own processor, then round the other processors (the HAB paper's Listing 1). A bit for each stack
-// tells which shards are worth asking: with 16 processors of 16 shards a miss reads 32 bytes, not 256 lines of others.
+// The processor level and the node level of blocks: per last-level cache, or per NUMA node, a store of magazines, full ones by
+// home class and empty ones by kind. A magazine enters and leaves as one word; neither it nor its blocks are touched. It is
+// divided into shards, and a slot has its own: what it puts there, and takes back, lies in its core's caches, and nobody waits
+// for a lock. Selection starts at the own shard, goes round those of the own depot, then round the other depots (the HAB
+// paper's Listing 1), as far as they are near. A bit for each stack tells which shards are worth asking: with 16 depots of 16
+// shards a miss reads 32 bytes, not 256 lines of others.
 #pragma once
 
 #include "base/assert.h"
 #include "base/counter.h"
+#include "level/locality.h"
 #include "level/magazine.h"
 #include "level/slot.h"
 #include "os/mutex.h"
@@ -22,7 +24,7 @@ inline constexpr std::size_t block_keys = slot_words;  // home classes; then a k
 inline constexpr std::size_t depot_keys = block_keys + magazine_kinds;
 constexpr std::size_t key_of_empties(unsigned kind) noexcept { return block_keys + kind; }
 inline constexpr unsigned magazines_per_stack = 43;  // with what else a stack has, six lines
-inline constexpr unsigned most_shards = 16;  // of one processor, and bits of a word of marks; with more slots, some share
+inline constexpr unsigned most_shards = 16;  // of one depot, and bits of a word of marks; with more slots, some share
 
 struct StackCounters {  // under the lock
   LockedCounter blocks_in, blocks_out, magazines_in, magazines_out;
@@ -125,53 +127,70 @@ class Shard {
   MagazineStack stacks_[depot_keys];
 };
 
-/// Which shard a thread works on.
+/// Of one depot.
 struct Place {
-  unsigned processor = 0, shard = 0;
+  unsigned depot = 0, shard = 0;
 };
 
 /// What take() found, and how many shards it asked for that.
 struct Taken {
   Magazine magazine;
-  bool foreign = false;  // it was another processor's
+  bool foreign = false;  // it was another depot's
   unsigned asked = 0;
 };
 
-/// The depots of all processors. `storage` is zeroed memory for processors * shards shards, `marks` for depot_keys * processors
-/// words; both are touched only where used.
+/// The depots of a level: one for each processor, or for each node.
 class Depots {
  public:
-  void open(Shard* storage, std::uint16_t* marks, unsigned processors, unsigned shards) noexcept {
+  struct Layout {
+    unsigned Locality::*where = &Locality::processor;
+    unsigned count = 1;   // 0: there is no such level
+    unsigned shards = 1;  // of each
+    /// By depot: only those with the own one's number are asked. Null: all are.
+    const std::uint8_t* group = nullptr;
+  };
+  /// `storage` is zeroed memory for count * shards shards, `marks` for depot_keys * count words; both are touched only where
+  /// used.
+  void open(const Layout& layout, Shard* storage, std::uint16_t* marks) noexcept {
+    layout_ = layout;
     storage_ = storage;
     marks_ = marks;
-    processors_ = processors;
-    shards_ = shards;
   }
-  unsigned processors() const noexcept { return processors_; }
-  unsigned shards() const noexcept { return shards_; }  // of each
-  unsigned count() const noexcept { return processors_ * shards_; }
+  bool exist() const noexcept { return storage_ != nullptr; }
+  unsigned depots() const noexcept { return exist() ? layout_.count : 0; }
+  unsigned shards() const noexcept { return layout_.shards; }
+  unsigned count() const noexcept { return depots() * shards(); }  // of shards
   /// The nth of all.
   Shard& at(unsigned nth) noexcept { return storage_[nth]; }
-  Shard& at(Place place) noexcept { return storage_[place.processor * shards_ + place.shard]; }
+  Shard& at(Place place) noexcept { return storage_[place.depot * layout_.shards + place.shard]; }
+  Place place(const Locality& here) const noexcept {
+    return {.depot = here.*layout_.where, .shard = here.slot % layout_.shards};
+  }
 
   /// The newest magazine of the own shard; if there is none, the oldest of another, which its own slot would ask for last.
-  Taken take(Place own, std::size_t key) noexcept;
+  Taken take(const Locality& here, std::size_t key) noexcept;
   /// Into the own shard. False: it is full; the magazine stays the caller's.
-  bool put(Place own, std::size_t key, Magazine magazine) noexcept { return at(own).push(key, magazine, mark_of(own, key)); }
-  /// Bit s: shard s of the processor may hold magazines of the key.
-  std::uint16_t marks(unsigned processor, std::size_t key) const noexcept {
-    return __atomic_load_n(&marks_[key * processors_ + processor], __ATOMIC_RELAXED);  // relaxed: a hint
+  bool put(const Locality& here, std::size_t key, Magazine magazine) noexcept {
+    const Place own = place(here);
+    return at(own).push(key, magazine, mark_of(own, key));
+  }
+  /// Bit s: shard s of the depot may hold magazines of the key.
+  std::uint16_t marks(unsigned depot, std::size_t key) const noexcept {
+    return __atomic_load_n(&marks_[key * layout_.count + depot], __ATOMIC_RELAXED);  // relaxed: a hint
   }
   void unmark_if_empty(Place place, std::size_t key) noexcept { at(place).unmark_if_empty(key, mark_of(place, key)); }
 
  private:
   Mark mark_of(Place place, std::size_t key) const noexcept {
-    return {.word = &marks_[key * processors_ + place.processor], .bit = static_cast<std::uint16_t>(1U << place.shard)};
+    return {.word = &marks_[key * layout_.count + place.depot], .bit = static_cast<std::uint16_t>(1U << place.shard)};
+  }
+  bool near(unsigned depot, unsigned own) const noexcept {
+    return layout_.group == nullptr || layout_.group[depot] == layout_.group[own];
   }
 
+  Layout layout_;
   Shard* storage_ = nullptr;
   std::uint16_t* marks_ = nullptr;  // of one key side by side
-  unsigned processors_ = 0, shards_ = 0;
 };
 
 }  // namespace terrace::level

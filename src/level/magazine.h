@@ -102,7 +102,9 @@ class Magazine {
   }
   /// `n` more rounds were written to end().
   void add(unsigned n) noexcept { bits_ += n; }
-  void clear() noexcept { bits_ &= ~std::uint64_t{0xff}; }
+  /// The lowest `n`, of at least as many.
+  void keep(unsigned n) noexcept { bits_ = (bits_ & ~std::uint64_t{0xff}) | n; }
+  void clear() noexcept { keep(0); }
   std::uint64_t* begin() const noexcept { return places() + first; }
   std::uint64_t* end() const noexcept { return begin() + count(); }
 

@@ -11,17 +11,15 @@
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
 //   I4  a word of `large` is empty, `stopped`, or a chain of one large block that is marked as kept; nothing is written to it.
 // I1 and I2 are asserted where a word gets a magazine (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
-// of them. Who may write: a word, the thread on the slot (by a sequence; under `lock` on the rung without sequences; the owning
-// thread on the thread rung), or a thread that has stopped it. A cap, anybody, atomically.
+// of them. Who may write a word: see level/per_slot.h. A cap, anybody, atomically.
 #pragma once
 
 #include "arch/chain.h"
 #include "base/counter.h"
 #include "base/types.h"
 #include "level/magazine.h"
-#include "os/mutex.h"
+#include "level/thread_slots.h"
 
-#include <atomic>
 #include <span>
 
 namespace terrace::level {
@@ -43,10 +41,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
-  os::RankedMutex<os::Rank::slot> lock;                       // rung getcpu: guards the words
-  std::uint32_t owner;                                        // rung thread: number, and whether a thread has it
-  Slot* next;                                                 // rung thread: list of all slots,
-  Slot* next_free;                                            // and of those that no thread has
+  SlotOfThread<Slot> of_thread;                               // rung thread
   std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked,
   std::uint64_t large_snapshot;                               // of the words of large blocks
   std::uint64_t large_reused;                                 // blocks taken from those; counted as `popped` is
@@ -71,11 +66,6 @@ inline std::span<ChainWord> words_of(Slot& slot) noexcept {
   static_assert(offsetof(Slot, previous) - offsetof(Slot, words) == sizeof(ChainWord) * first_previous);
   static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * first_large);
   return {slot.words, all_words};
-}
-
-/// A word that its owner writes by plain stores inside sequences and others read.
-inline ChainWord peek(const ChainWord& word) noexcept {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);  // relaxed: a count that is old in the next moment anyway
 }
 
 }  // namespace terrace::level

@@ -49,9 +49,10 @@ class Mutex {
     count(-1);
   }
   void reset() noexcept {
-    state_.store(unlocked, std::memory_order_relaxed);
+    forget();
     count(-1);
   }
+  void forget() noexcept { state_.store(unlocked, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
@@ -105,6 +106,8 @@ class RankedMutex : public Mutex {
     LockOrder::unlocked(rank);
     reset();
   }
+  /// As reset_after_fork(), whoever had it, if anybody: a thread that does not exist here, or code that a handler interrupted.
+  void forget_holder() noexcept { forget(); }
 };
 static_assert(sizeof(RankedMutex<Rank::slot>) == sizeof(std::uint32_t));
 

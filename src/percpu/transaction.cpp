@@ -27,8 +27,8 @@ Sequence result_of(int code) noexcept {
 int begin_locked() noexcept {
   // relaxed: only has to be unique.
   const std::uint64_t number = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
-  return with_some_slot([=](unsigned i, LockedSlot& slot) {
-    slot.transaction.store(number, std::memory_order_relaxed);  // relaxed: under the lock
+  return with_some_slot(choose_locked_slot(), locked_slot_count, [=](unsigned i) {
+    locked_slot(i).transaction.store(number, std::memory_order_relaxed);  // relaxed: under the lock
     open_transaction = {.number = number, .slot = i};
     return static_cast<int>(i);
   });
@@ -64,8 +64,8 @@ Sequence exchange_locked(void* address, T expected, T value) noexcept {
 /// Runs `body` on the word of a locked slot; also interferes with transactions that are open there.
 template <class Body>
 Sequence on_locked_word(arch::Words words, Body body) noexcept {
-  return with_some_slot([=](unsigned i, LockedSlot& slot) {
-    slot.transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
+  return with_some_slot(choose_locked_slot(), locked_slot_count, [=](unsigned i) {
+    locked_slot(i).transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
     return body(*reinterpret_cast<ChainWord*>(words.base + i * words.stride));
   });
 }

@@ -17,16 +17,8 @@ class Walk {
   Census run() {
     const auto granules = static_cast<GranuleIndex>(window_.extent() >> span::granule_shift);
     for (GranuleIndex i = 0; i < granules; ++i) count_span(i);
-    for (unsigned i = 0; i < heap.core().slot_count(); ++i) count_slot(heap.core().slot(i));
-    for (level::Slot* s = heap.thread_slots().all(); s != nullptr; s = s->next) count_slot(*s);
-    for (unsigned i = 0; i < heap.depots().count(); ++i) {
-      for (std::size_t key = 0; key < level::block_keys; ++key) {
-        const level::MagazineStack& stack = heap.depots().at(i).stack(key);
-        for (unsigned n = 0; n < stack.size(); ++n) {
-          census_.by_class[class_at(key)].in_depots += count_magazine(stack.at(n), key);
-        }
-      }
-    }
+    heap.core().for_each([this](level::Slot& slot) { count_slot(slot); });
+    heap.levels().for_each_shard([this](level::Shard& shard) { count_shard(shard); });
     return census_;
   }
 
@@ -55,6 +47,13 @@ class Walk {
         const auto m = heap.magazines().of_word(w);
         census_.by_class[class_at(home)].in_words += count_magazine(m, home);
       }
+    }
+  }
+
+  void count_shard(level::Shard& shard) {
+    for (std::size_t key = 0; key < level::block_keys; ++key) {
+      const level::MagazineStack& stack = shard.stack(key);
+      for (unsigned n = 0; n < stack.size(); ++n) census_.by_class[class_at(key)].in_depots += count_magazine(stack.at(n), key);
     }
   }
 

@@ -19,12 +19,15 @@ Magazine fake(unsigned n) {
   return m;
 }
 
+// Of a thread whose magazines go there.
+Locality here(Place place) { return {.slot = place.shard, .cpu = {}, .processor = place.depot, .node = 0}; }
+
 class DepotsTest : public testing::Test {
  protected:
-  void SetUp() override { depots_.open(storage_.get(), marks_, 3, 2); }
+  void SetUp() override { depots_.open({.count = 3, .shards = 2}, storage_.get(), marks_); }
   // The magazine, and whether it is another processor's.
   Magazine take(Place own, std::size_t key, bool& foreign) {
-    const Taken t = depots_.take(own, key);
+    const Taken t = depots_.take(here(own), key);
     foreign = t.foreign;
     return t.magazine;
   }
@@ -34,8 +37,8 @@ class DepotsTest : public testing::Test {
 };
 
 TEST_F(DepotsTest, gives_back_the_newest_magazine_first) {
-  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
-  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(2)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 7, fake(1)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 7, fake(2)));
   bool foreign = true;
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(2));
   EXPECT_FALSE(foreign);
@@ -49,8 +52,8 @@ TEST_F(DepotsTest, gives_back_the_newest_magazine_first) {
 }
 
 TEST_F(DepotsTest, asks_the_other_processors_starting_at_its_own) {
-  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
-  EXPECT_TRUE(depots_.put({2, 0}, 7, fake(2)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 7, fake(1)));
+  EXPECT_TRUE(depots_.put(here({2, 0}), 7, fake(2)));
   bool foreign = false;
   EXPECT_EQ(take({1, 0}, 7, foreign), fake(2)) << "processor 2 comes after 1";
   EXPECT_TRUE(foreign);
@@ -59,11 +62,11 @@ TEST_F(DepotsTest, asks_the_other_processors_starting_at_its_own) {
 }
 
 TEST_F(DepotsTest, prefers_the_own_shard_and_takes_the_oldest_of_others) {
-  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(1)));
-  EXPECT_TRUE(depots_.put({0, 1}, 7, fake(2)));
-  EXPECT_TRUE(depots_.put({0, 0}, 7, fake(3)));
-  EXPECT_TRUE(depots_.put({0, 1}, 7, fake(4)));
-  EXPECT_TRUE(depots_.put({2, 0}, 7, fake(5)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 7, fake(1)));
+  EXPECT_TRUE(depots_.put(here({0, 1}), 7, fake(2)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 7, fake(3)));
+  EXPECT_TRUE(depots_.put(here({0, 1}), 7, fake(4)));
+  EXPECT_TRUE(depots_.put(here({2, 0}), 7, fake(5)));
   bool foreign = true;
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(3));
   EXPECT_EQ(take({0, 0}, 7, foreign), fake(1));
@@ -76,49 +79,62 @@ TEST_F(DepotsTest, prefers_the_own_shard_and_takes_the_oldest_of_others) {
 }
 
 TEST_F(DepotsTest, is_bounded_and_a_refused_magazine_stays_the_callers) {
-  for (unsigned i = 0; i < magazines_per_stack; ++i) EXPECT_TRUE(depots_.put({0, 0}, 1, fake(i + 1)));
-  EXPECT_FALSE(depots_.put({0, 0}, 1, fake(99)));
+  for (unsigned i = 0; i < magazines_per_stack; ++i) EXPECT_TRUE(depots_.put(here({0, 0}), 1, fake(i + 1)));
+  EXPECT_FALSE(depots_.put(here({0, 0}), 1, fake(99)));
   EXPECT_EQ(depots_.at(Place{0, 0}).pop_oldest(1), fake(1));
-  EXPECT_TRUE(depots_.put({0, 0}, 1, fake(99)));
+  EXPECT_TRUE(depots_.put(here({0, 0}), 1, fake(99)));
 }
 
 // Sixteen last-level caches with sixteen shards each.
 class LargeMachineTest : public testing::Test {
  protected:
   static constexpr unsigned processors = 16;
-  void SetUp() override { depots_.open(storage_.get(), marks_.get(), processors, most_shards); }
+  void SetUp() override { depots_.open({.count = processors, .shards = most_shards}, storage_.get(), marks_.get()); }
   std::unique_ptr<Shard[]> storage_ = std::make_unique<Shard[]>(processors * most_shards);
   std::unique_ptr<std::uint16_t[]> marks_ = std::make_unique<std::uint16_t[]>(processors * depot_keys);
   Depots depots_;
 };
 
 TEST_F(LargeMachineTest, a_miss_asks_no_shard_but_its_own) {
-  const Taken t = depots_.take({3, 5}, 9);
+  const Taken t = depots_.take(here({3, 5}), 9);
   EXPECT_EQ(t.magazine, Magazine{});
   EXPECT_EQ(t.asked, 1U);
 }
 
 TEST_F(LargeMachineTest, only_shards_that_held_something_are_asked_and_each_in_vain_once) {
-  for (unsigned p = 0; p < processors; ++p) EXPECT_TRUE(depots_.put({p, 7}, 9, fake(p + 1)));
+  for (unsigned p = 0; p < processors; ++p) EXPECT_TRUE(depots_.put(here({p, 7}), 9, fake(p + 1)));
   for (unsigned p = 0; p < processors; ++p) EXPECT_TRUE(depots_.at(Place{p, 7}).pop_newest(9));
-  EXPECT_TRUE(depots_.put({2, 15}, 9, fake(99)));
-  const Taken found = depots_.take({3, 5}, 9);
+  EXPECT_TRUE(depots_.put(here({2, 15}), 9, fake(99)));
+  const Taken found = depots_.take(here({3, 5}), 9);
   EXPECT_EQ(found.magazine, fake(99));
   EXPECT_LE(found.asked, 1 + processors + 1);
-  const Taken miss = depots_.take({3, 5}, 9);
+  const Taken miss = depots_.take(here({3, 5}), 9);
   EXPECT_EQ(miss.magazine, Magazine{});
   EXPECT_LE(miss.asked, 2U) << "the own shard, and the one that the last magazine came from";
-  EXPECT_EQ(depots_.take({3, 5}, 9).asked, 1U);
+  EXPECT_EQ(depots_.take(here({3, 5}), 9).asked, 1U);
 }
 
 TEST_F(LargeMachineTest, whatever_is_in_some_shard_is_found_from_any) {
   for (unsigned n = 0; n < processors * most_shards; ++n) {
-    const Place at{n / most_shards, n % most_shards};
+    const Place to{n / most_shards, n % most_shards};
     const Place from{n * 7 % processors, n * 5 % most_shards};
-    EXPECT_TRUE(depots_.put(at, 9, fake(1)));
-    EXPECT_EQ(depots_.take(from, 9).magazine, fake(1)) << n;
-    EXPECT_EQ(depots_.take(at, 9).magazine, Magazine{}) << n;
+    EXPECT_TRUE(depots_.put(here(to), 9, fake(1)));
+    EXPECT_EQ(depots_.take(here(from), 9).magazine, fake(1)) << n;
+    EXPECT_EQ(depots_.take(here(to), 9).magazine, Magazine{}) << n;
   }
+}
+
+TEST_F(DepotsTest, of_groups_only_the_own_one_is_asked) {
+  constexpr std::uint8_t groups[] = {0, 1, 0};
+  depots_.open({.count = 3, .shards = 2, .group = groups}, storage_.get(), marks_);
+  bool foreign = false;
+  EXPECT_TRUE(depots_.put(here({1, 0}), 7, fake(1)));
+  EXPECT_TRUE(depots_.put(here({2, 0}), 7, fake(2)));
+  EXPECT_EQ(take({0, 0}, 7, foreign), fake(2)) << "1 is nearer, but of another group";
+  EXPECT_TRUE(foreign);
+  EXPECT_EQ(take({0, 0}, 7, foreign), Magazine{});
+  EXPECT_EQ(take({1, 1}, 7, foreign), fake(1));
+  EXPECT_FALSE(foreign);
 }
 
 TEST(Budget, grants_up_to_its_limit) {

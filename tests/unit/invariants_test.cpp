@@ -169,14 +169,14 @@ TEST_F(InvariantsTest, depots) {
   for (int i = 0; i < 20000; ++i) many.push_back(terrace_malloc(64));
   for (void* p : many) terrace_free(p);
   level::Depots& depots = heap.depots();
-  for (level::Place place; place.processor < depots.processors(); ++place.processor) {
+  for (level::Place place; place.depot < depots.depots(); ++place.depot) {
     for (place.shard = 0; place.shard < depots.shards(); ++place.shard) {
       for (std::size_t key = 1; key < level::block_keys; ++key) {
         if (!depots.at(place).has(key)) continue;
         ASSERT_STREQ(heap.check_invariants(), nullptr);
         const level::Magazine m = depots.at(place).pop_oldest(key);
         expect_complaint("budget: ");
-        ASSERT_TRUE(depots.put(place, key, m));
+        ASSERT_TRUE(depots.put({.slot = place.shard, .cpu = {}, .processor = place.depot, .node = 0}, key, m));
         return;
       }
     }
@@ -223,7 +223,7 @@ TEST_F(AssertionsDeathTest, a_span_is_given_once) {
 
 TEST_F(AssertionsDeathTest, no_sequence_runs_under_a_lock) {
   terrace_free(terrace_malloc(size));
-  const os::LockGuard guard(heap.thread_slots().mutex());
+  const os::LockGuard guard(heap.core().of_threads().mutex());
   level::Slot* const own = heap.core().current();
   if (own == nullptr) GTEST_SKIP() << "no slot here";
   EXPECT_DEATH(heap.core().take_word(*own, home_at(5)), "internal error: a lock is held while a sequence runs\n");

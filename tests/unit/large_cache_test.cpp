@@ -31,8 +31,7 @@ unsigned kept_blocks() {
   const auto count = [&n](const level::Slot& slot) {
     for (const ChainWord w : slot.large) n += chain::has_blocks(w) ? 1 : 0;
   };
-  for (unsigned i = 0; i < heap.core().slot_count(); ++i) count(heap.core().slot(i));
-  for (const level::Slot* s = heap.thread_slots().all(); s != nullptr; s = s->next) count(*s);
+  heap.core().for_each(count);
   return n;
 }
 

@@ -47,7 +47,7 @@ class RoundsTest : public testing::Test {
   void SetUp() override {
     if (heap.core().rung() != percpu::Rung::getcpu || heap.budget() < 256 * mib) GTEST_SKIP() << "not as it is to be run";
     ASSERT_EQ(heap.core().slot_count(), cpus);
-    ASSERT_EQ(heap.depots().processors(), caches);
+    ASSERT_EQ(heap.depots().depots(), caches);
     large_ = terrace_malloc(8 * mib);
     begin_round();  // the first look only starts the clock
     begin_round();

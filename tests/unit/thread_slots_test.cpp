@@ -42,7 +42,7 @@ class ThreadSlotsTest : public testing::Test {
   }
   static int slots() {
     int n = 0;
-    for (const level::Slot* s = heap.thread_slots().all(); s != nullptr; s = s->next) ++n;
+    for (const level::Slot* s = heap.core().of_threads().all(); s != nullptr; s = s->of_thread.next) ++n;
     return n;
   }
   static void churn() {

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Large blocks that were just freed, kept for the next request: a program that takes and gives a buffer in turn gets the same
-// one, without a lock, a list or a fault. A slot has a word for each doubling of the size up to 4 MiB, and keeps one block in
-// each, the one that was freed last; what it displaces becomes a free span, as every block that is kept does when it does not
-// fit.
-//
-// A word may hold a block only when the bytes that it may reach at most are granted (Slot::large_granted). Grants count in the
-// surplus in full, whether there is a block or not, so that keeping one and taking it need not look at the bound. A grant is
-// not given when that would bring the surplus beyond half of the bound. (A thread that is moved between the look at its slot
-// and the store leaves its block where perhaps nothing is granted; it goes with that slot's next round.)
-#include "heap/heap.h"
+#include "heap/large_slots.h"
+
+#include "heap/maintenance.h"
 #include "os/clock.h"
 
 #include <bit>
@@ -37,13 +30,13 @@ std::uint64_t bytes_of(unsigned mask) noexcept {
   return sum;
 }
 
-bool granted(const Slot& slot, unsigned word) noexcept {
+bool has_grant(const Slot& slot, unsigned word) noexcept {
   return (__atomic_load_n(&slot.large_granted, __ATOMIC_RELAXED) >> word & 1) != 0;  // relaxed: a hint
 }
 
 }  // namespace
 
-void* Heap::take_kept(std::size_t size, bool zeroed) noexcept {
+void* LargeSlots::take(std::size_t size, bool zeroed) noexcept {
   const unsigned word = word_for(size);
   if (word >= words) return nullptr;
   Slot* const slot = core_.current();
@@ -52,56 +45,66 @@ void* Heap::take_kept(std::size_t size, bool zeroed) noexcept {
   if (w == chain::empty) return nullptr;
   void* const p = chain::first(w);
   if (!large_.reuse(p, size)) {
-    give_up_kept(w);
-    keep_bound();
+    give_up(w);
+    maintenance_.keep_bound();
     return nullptr;
   }
   // Counted as Slot::popped is, for statistics.
   const std::uint64_t reused = __atomic_load_n(&slot->large_reused, __ATOMIC_RELAXED) + 1;
   __atomic_store_n(&slot->large_reused, reused, __ATOMIC_RELAXED);
-  if (reused % calls_between_ticks == 0) tick();
+  if (reused % calls_between_ticks == 0) maintenance_.tick();
   if (zeroed) std::memset(p, 0, size);
   return p;
 }
 
 // Whether the slot may keep a block there from now on.
-bool Heap::grant(Slot& slot, unsigned word) noexcept {
+bool LargeSlots::grant(Slot& slot, unsigned word) noexcept {
   const unsigned bit = 1U << word;
-  if (surplus() + most_in(word) > surplus_bound() / 2) return false;
-  if (options_.budget != 0 && levels_granted() + most_in(word) > options_.budget) return false;
-  large_granted_.add(most_in(word));
+  if (maintenance_.surplus() + most_in(word) > maintenance_.surplus_bound() / 2) return false;
+  if (budget_ != 0 && maintenance_.levels_granted() + most_in(word) > budget_) return false;
+  granted_.add(most_in(word));
   const unsigned before = __atomic_fetch_or(&slot.large_granted, static_cast<std::uint8_t>(bit), __ATOMIC_RELAXED);
-  if ((before & bit) != 0) large_granted_.sub(most_in(word));
+  if ((before & bit) != 0) granted_.sub(most_in(word));
   return true;
 }
 
 // False: the block is the caller's as before.
-bool Heap::keep(void* p) noexcept {
+bool LargeSlots::keep(void* p) noexcept {
   LargeRecord* const record = large_.keepable(p);
   if (record == nullptr) return false;
   const unsigned word = word_for(record->requested);
   if (word >= words) return false;
   Slot* const slot = core_.current();
-  if (slot == nullptr || !(granted(*slot, word) || grant(*slot, word))) return false;
+  if (slot == nullptr || !(has_grant(*slot, word) || grant(*slot, word))) return false;
   large_.set_kept(*record);
   const ChainWord block = chain::make(p, 1);
   if (core_.put_large(*slot, word, block)) return true;
   const ChainWord before = core_.take_large(*slot, word);
   const bool done = core_.put_large(*slot, word, block);
-  give_up_kept(before);
-  if (!done) give_up_kept(block);
-  tick();
-  keep_bound();
+  give_up(before);
+  if (!done) give_up(block);
+  maintenance_.tick();
+  maintenance_.keep_bound();
   return true;
 }
 
-void Heap::give_up_kept(ChainWord block) noexcept {
+void LargeSlots::give_up(ChainWord block) noexcept {
   if (block != chain::empty) large_.give_up(chain::first(block), os::coarse_milliseconds());
 }
 
 // Of a slot whose words of large blocks were emptied.
-void Heap::release_large_grants(Slot& slot) noexcept {
-  large_granted_.sub(bytes_of(__atomic_exchange_n(&slot.large_granted, std::uint8_t{0}, __ATOMIC_RELAXED)));
+void LargeSlots::release_grants(Slot& slot) noexcept {
+  granted_.sub(bytes_of(__atomic_exchange_n(&slot.large_granted, std::uint8_t{0}, __ATOMIC_RELAXED)));
+}
+
+void LargeSlots::empty(Slot& slot, const ChainWord* held) noexcept {
+  for (unsigned word = 0; word < words; ++word) give_up(held[word]);
+  release_grants(slot);
+}
+
+void LargeSlots::empty_own(Slot& slot) noexcept {
+  for (unsigned word = 0; word < words; ++word) give_up(core_.take_large(slot, word));
+  release_grants(slot);
 }
 
 }  // namespace terrace::heap

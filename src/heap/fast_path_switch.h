@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Turns the fast paths of malloc and free on and off: on when the heap is open, off while a vfork child runs.
+#pragma once
+
+#include "os/mutex.h"
+#include "percpu/ladder.h"
+#include "span/window.h"
+
+#include <cstdint>
+
+namespace terrace::heap {
+
+class FastPathSwitch {
+ public:
+  struct Wanted {
+    const span::Window* window;
+    std::byte* slots;  // slot 0
+    bool sizes;        // malloc, at all
+    bool sublines;     // malloc, of blocks below a cache line
+  };
+  /// Once, before on(): what the fast paths read beside their limits.
+  void publish(const Wanted& wanted, const arch::Area& area) noexcept;
+  /// When the heap is open. The caller is alone.
+  void on() noexcept { enable(); }
+  /// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
+  void follow_frontier() noexcept;
+
+  // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
+  // enter_vfork() gives what leave_vfork() wants back; calls nest.
+  unsigned enter_vfork(bool heap_is_open) noexcept;
+  void leave_vfork(unsigned before) noexcept;
+
+  // fork:
+  os::RankedMutex<os::Rank::switching>& mutex() noexcept { return mutex_; }
+  void after_fork_in_child() noexcept;
+
+ private:
+  // The caller holds mutex_, or is alone.
+  void enable() noexcept;
+  static void disable() noexcept;
+
+  os::RankedMutex<os::Rank::switching> mutex_;  // guards the limits of fast_path and the number below
+  std::uint32_t vfork_children_ = 0;
+  bool is_seen_ = false;  // the fields of fast_path, by every thread that may see a limit
+  Wanted wanted_{};
+};
+
+}  // namespace terrace::heap

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Giving memory back: what has waited for long, what is beyond the bound, and all of it when it is asked for. There is no thread
+// of our own; the paths between the levels call what is here.
+#pragma once
+
+#include "heap/block_levels.h"
+#include "heap/large_slots.h"
+#include "heap/options.h"
+
+namespace terrace::heap {
+
+class Maintenance {
+ public:
+  constexpr Maintenance(span::Spans& spans, Slabs& slabs, Large& large, BlockLevels& levels, LargeSlots& large_slots) noexcept
+      : spans_(spans), slabs_(slabs), large_(large), levels_(levels), large_slots_(large_slots) {}
+  void open(const Options& options) noexcept { options_ = &options; }
+
+  /// What is due, if anything is. The time, in coarse milliseconds.
+  std::uint64_t tick() noexcept;
+  /// Drains all levels and gives all free memory back. Whether anything was given back.
+  bool trim() noexcept;
+  /// Memory is short: whether another try makes sense.
+  bool make_room(std::size_t bytes) noexcept;
+  /// Of a slot that is stopped, or whose thread calls or is gone: everything it holds goes on, and its grants go back.
+  void drain_slot(level::Slot& slot) noexcept;
+
+  // surplus.cpp: the bound on all that is resident beyond what is live
+  std::uint64_t surplus() const noexcept;
+  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_beyond_bound(); }
+  /// What slots and depots may hold and hold.
+  std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
+  /// What the budgets of the levels add up to.
+  std::uint64_t levels_limit() noexcept;
+  /// Sets them, by what is in use now.
+  void update_limits() noexcept;
+  /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
+  void keep_bound() noexcept {
+    if (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed)) [[unlikely]]
+      shed();
+  }
+
+  // fork:
+  os::RankedMutex<os::Rank::maintenance>& mutex() noexcept { return mutex_; }
+
+ private:
+  void drain_all() noexcept;
+  bool levels_are_empty() noexcept;
+  void drain_slots() noexcept;
+  void drain_depots() noexcept;
+  void drain_large_words(level::Slot& slot) noexcept;
+  void look_at_slot(level::Slot& slot, bool all) noexcept;
+  void drain_own_slot(bool all) noexcept;
+  void go_on_round() noexcept;
+  bool age_slots() noexcept;
+  std::uint64_t purged_bytes() const noexcept;
+
+  std::uint64_t surplus_share() const noexcept;
+  void shed() noexcept;
+  void shed_down_to(std::uint64_t target) noexcept;
+
+  span::Spans& spans_;
+  Slabs& slabs_;
+  Large& large_;
+  BlockLevels& levels_;
+  LargeSlots& large_slots_;
+  const Options* options_ = nullptr;
+
+  os::RankedMutex<os::Rank::maintenance> mutex_;
+  std::atomic<std::uint64_t> last_tick_{0};
+  enum class Turn : std::uint8_t { slots, processors, nodes };
+  Turn turn_ = Turn::slots;       // how far a round has come; guarded by mutex_, as
+  std::uint32_t round_slot_ = 0;  // the next slot
+  std::atomic<bool> round_unfinished_{false};
+  // Beyond the bound, in bytes: what could not be given back at the last try. relaxed: a stale one costs one more try.
+  std::atomic<std::uint64_t> tolerated_{0};
+  // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
+  std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
+};
+
+}  // namespace terrace::heap

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// What the environment wishes: docs/guide/options.md.
+#pragma once
+
+#include "heap/placement.h"
+
+#include <cstdint>
+
+namespace terrace::heap {
+
+struct Options {
+  Placement placement = Placement::punctuated;
+  std::uint32_t random_line_per_65536 = 0;  // placement random: probability of the extra line
+  std::uint64_t budget = 0;                 // 0: by the default rule
+  std::uint64_t decay_ms = 1000;
+};
+
+/// Bad values are refused with a line on standard error. `lookup` tells the value of a variable, null when there is none.
+using Lookup = const char* (*)(const char* name) noexcept;
+Options read_options(Lookup lookup) noexcept;
+
+}  // namespace terrace::heap

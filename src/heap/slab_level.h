@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The last level of blocks: magazines are filled from slabs, and emptied into them.
+#pragma once
+
+#include "heap/magazines.h"
+#include "heap/slabs.h"
+#include "heap/wanted.h"
+#include "level/locality.h"
+
+namespace terrace::heap {
+
+class SlabLevel {
+ public:
+  constexpr SlabLevel(Slabs& slabs, Magazines& magazines) noexcept : slabs_(slabs), magazines_(magazines) {}
+
+  /// Up to `rounds` blocks of a slab, in `empty` or, if that is none, a new one. It may be empty, when memory is short, and none
+  /// when that is so for the magazine.
+  level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
+  /// Its blocks to the slabs, the magazine to the other empty ones.
+  bool give(const level::Locality& here, level::Magazine& m) noexcept {
+    unload(m);
+    magazines_.give(here, m);
+    m = {};
+    return true;
+  }
+  /// All its blocks but the lowest `keep` go to the slabs.
+  void unload(level::Magazine& m, unsigned keep = 0) noexcept;
+  /// And then the magazine does.
+  void empty(level::Magazine m) noexcept {
+    unload(m);
+    magazines_.release(m);
+  }
+
+  Slabs& slabs() noexcept { return slabs_; }
+  Magazines& magazines() noexcept { return magazines_; }
+
+ private:
+  Slabs& slabs_;
+  Magazines& magazines_;
+};
+
+}  // namespace terrace::heap

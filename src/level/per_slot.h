@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The core level of any hierarchy: one T for each slot, whatever T is, and words in it. A word is changed as the rung has it: by
+// a restartable sequence, by plain code under the slot's lock, or by plain code in a slot that is one thread's own. Only a
+// thread that is on a slot works on its words, or one that has stopped them.
+//
+// `T` of blocks has magazines and goes on living without its thread (thread_slots.h); `T` of ranges has a top and an end.
+#pragma once
+
+#include "base/assert.h"
+#include "level/closed.h"
+#include "level/thread_slots.h"
+#include "os/membarrier.h"
+#include "percpu/ladder.h"
+#include "percpu/locked_slots.h"
+#include "percpu/stop_slot.h"
+#include "percpu/transaction.h"
+
+#include <span>
+
+namespace terrace::level {
+
+/// What moves between levels as a whole is named by one. 0: nothing.
+using Word = std::uint64_t;
+
+/// A word that its owner writes by plain stores inside sequences and others read.
+inline Word peek(const Word& word) noexcept {
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);  // relaxed: it is old in the next moment anyway
+}
+
+template <class T>
+concept HasThread = requires(T& t) { t.of_thread.owner; };
+
+struct NoThreads {};
+template <class T>
+struct ThreadSlotsOf {
+  using Type = NoThreads;
+};
+template <HasThread T>
+struct ThreadSlotsOf<T> {
+  using Type = ThreadSlots<T>;
+};
+
+template <class T>
+class PerSlot {
+ public:
+  /// `slots` points to slot 0 of `count`, zeroed.
+  void open(const percpu::Ladder& ladder, T* slots, unsigned count) noexcept {
+    rung_ = ladder.rung;
+    area_is_ours_ = ladder.area_is_ours;
+    area_ = ladder.area;
+    slots_ = slots;
+    count_ = count;
+  }
+
+  percpu::Rung rung() const noexcept { return rung_; }
+  bool has_sequences() const noexcept { return percpu::has_sequences(rung_); }
+  const arch::Area& area() const noexcept { return area_; }
+  unsigned slot_count() const noexcept { return count_; }
+  T& slot(unsigned i) const noexcept { return slots_[i]; }
+  std::byte* bytes() const noexcept { return reinterpret_cast<std::byte*>(slots_); }
+  typename ThreadSlotsOf<T>::Type& of_threads() noexcept { return threads_; }
+
+  /// Where the calling thread is, chosen once per operation; null: the thread may not use the level (its exit has begun, it is
+  /// a vfork child, or it is not registered with rseq).
+  T* current() noexcept {
+    if (has_sequences() && !Closed::to_this_thread() && arch::registered(area_)) [[likely]] {
+      const std::int32_t slot = arch::load_slot(area_.slot);
+      if (static_cast<std::uint32_t>(slot) < count_) [[likely]]
+        return &slots_[slot];
+    }
+    return current_slow();
+  }
+  unsigned number_of(const T& slot) const noexcept {
+    if constexpr (HasThread<T>) {
+      if (rung_ == percpu::Rung::thread) return slot.of_thread.number();
+    }
+    return static_cast<unsigned>(&slot - slots_);
+  }
+  /// Calls body(slot) for every slot there is, of threads, too.
+  template <class Body>
+  void for_each(Body body) {
+    for (unsigned i = 0; i < count_; ++i) body(slots_[i]);
+    if constexpr (HasThread<T>) {
+      for (T* slot = threads_.all(); slot != nullptr; slot = slot->of_thread.next) body(*slot);
+    }
+  }
+
+  // The operations below work on the slot that the thread is on at that moment; `chosen` is used where it can not change.
+  /// The word is 0 then.
+  Word take(T& chosen, const Word& word) const noexcept {
+    expect_no_lock();
+    Word taken = 0;
+    if (has_sequences()) [[likely]]
+      return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : 0;
+    return plainly(chosen, [&](T& slot) {
+      Word& w = like(slot, chosen, word);
+      const Word held = w;
+      if (held != 0) set(w, 0);
+      return held;
+    });
+  }
+  /// False: the word is not 0, or the slot is stopped.
+  bool put(T& chosen, const Word& word, Word value) const noexcept {
+    expect_no_lock();
+    TERRACE_ASSERT(value >> 8 != 0, "I1: a word gets what is neither magazine nor block");
+    if (has_sequences()) [[likely]]
+      return arch::put_all(area_, words_like(chosen, word), value) == arch::Sequence::done;
+    return plainly(chosen, [&](T& slot) {
+      Word& w = like(slot, chosen, word);
+      if (w != 0) return false;
+      set(w, value);
+      return true;
+    });
+  }
+  /// From the first word of the slot, a top, which ends at the second. False: there are fewer bytes.
+  bool bump(std::size_t bytes, std::uint64_t& start) const noexcept {
+    const arch::Words words{.base = this->bytes(), .stride = sizeof(T)};
+    if (has_sequences() && arch::registered(area_)) [[likely]]
+      return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
+    return percpu::bump(words, bytes, start) == arch::Sequence::done;
+  }
+  /// body(slot), where there are no sequences: nobody else writes the slot's words meanwhile.
+  template <class Body>
+  auto plainly(T& chosen, Body body) const noexcept {
+    if (HasThread<T> && rung_ == percpu::Rung::thread) return body(chosen);
+    return percpu::with_some_slot(number_of(chosen), count_, [&](unsigned i) noexcept { return body(slots_[i]); });
+  }
+  static void set(Word& word, Word value) noexcept { __atomic_store_n(&word, value, __ATOMIC_RELAXED); }
+
+  /// Whether words may be taken from slots that the thread is not on: not in a sandbox that was entered without the barrier.
+  bool may_stop() const noexcept { return !has_sequences() || os::may_restart_sequences(); }
+  /// What some words of a slot hold, which is the caller's then, and 0 in their place. Of a thread's slot, by that thread or
+  /// when it is gone. One caller at a time for each slot. False: the barrier failed, and nothing was taken.
+  bool take_words(T& chosen, std::span<Word> words, Word* held) const noexcept {
+    if (has_sequences()) {
+      if (!percpu::stop_words(words, held)) return false;
+      percpu::start_words(words);
+      return true;
+    }
+    const auto take_plainly = [=] {
+      for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
+        held[i] = peek(words[i]);
+        if (held[i] != 0) set(words[i], 0);
+      }
+      return true;
+    };
+    if (rung_ == percpu::Rung::thread) return take_plainly();
+    const percpu::SlotLock lock(percpu::locked_slot(number_of(chosen)));
+    return lock.ours() && take_plainly();
+  }
+
+  /// In a forked child. A thread of the parent was stopping some words: what they held is lost, the words are not.
+  static void start_in_child(std::span<Word> words) noexcept {
+    for (Word& word : words) {
+      if (word == chain::stopped) word = 0;
+    }
+  }
+
+ protected:
+  static void expect_no_lock() noexcept {
+    TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::maintenance), "a lock is held while a sequence runs");
+  }
+
+ private:
+  // The words that are to their slots what `word` is to `slot`.
+  arch::Words words_like(const T& slot, const Word& word) const noexcept {
+    return {.base = bytes() + offset(slot, word), .stride = sizeof(T)};
+  }
+  static Word& like(T& slot, const T& chosen, const Word& word) noexcept {
+    return *reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&slot) + offset(chosen, word));
+  }
+  static std::ptrdiff_t offset(const T& slot, const Word& word) noexcept {
+    return reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&slot);
+  }
+  __attribute__((noinline)) T* current_slow() noexcept {
+    if (has_sequences()) {
+      if (Closed::to_this_thread()) return nullptr;
+      if (!arch::registered(area_) && !(area_is_ours_ && os::register_rseq_for_this_thread())) return nullptr;
+      const std::int32_t slot = arch::load_slot(area_.slot);
+      return slot >= 0 && static_cast<unsigned>(slot) < count_ ? &slots_[slot] : nullptr;
+    }
+    if constexpr (HasThread<T>) {
+      if (rung_ == percpu::Rung::thread) return threads_.mine();
+    }
+    const int cpu = os::current_cpu();
+    return cpu >= 0 ? &slots_[static_cast<unsigned>(cpu) % count_] : nullptr;
+  }
+
+  percpu::Rung rung_ = percpu::Rung::thread;
+  bool area_is_ours_ = false;
+  arch::Area area_{};
+  T* slots_ = nullptr;
+  unsigned count_ = 0;
+  typename ThreadSlotsOf<T>::Type threads_;
+};
+
+}  // namespace terrace::level
