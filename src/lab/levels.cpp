@@ -49,7 +49,7 @@ Range SourceLevel::take(const level::Locality& /*here*/, Request& r) noexcept {
 }
 
 Range Heap::take(const level::Locality& here, int level, Request& r) noexcept {
-  return above_threads_.take<Range>(here, r, static_cast<std::size_t>(level - TERRACE_LAB_CORE));
+  return above_threads_.take<Range>(here, r, static_cast<std::size_t>(max_of<int>(level, TERRACE_LAB_CORE) - TERRACE_LAB_CORE));
 }
 
 Request Heap::for_refill(const Level& l, const Buffer& b, const Request& r) const noexcept {
