@@ -24,7 +24,13 @@ import count_fastpath
 
 CORE = "terrace_lab_allocate_core"
 HEAP = "terrace::lab::Heap::"
-CHAIN = ("terrace_lab_allocate_at", HEAP + "allocate_at(", HEAP + "take_from_levels(", HEAP + "take_restartably(", HEAP + "bump(")
+CHAIN = (
+    "terrace_lab_allocate_at",
+    HEAP + "allocate_at(",
+    HEAP + "take(",
+    "terrace::lab::BufferLevel::take(",
+    HEAP + "take_restartably(",
+)
 WITH_ATOMICS = (HEAP + "take_by_cas(", HEAP + "take_from(", HEAP + "refill_by_cas(")  # to show that they would be seen
 SEQUENCE = re.compile(r"mov\s+%\w+,%fs:\(%\w+\)")  # the store of its descriptor
 MOST_INSTRUCTIONS = 20  # of CORE, of which two ask whether the thread is registered with rseq (ADR 12)
