@@ -105,7 +105,8 @@ const char* CoreLevel::check(level::Slot& slot, std::uint64_t& caps) noexcept {
       const Magazine m = magazines().of_word(w);
       if (const char* const broken = check_magazine(m)) return broken;
       const bool any = h != 0 && !homes_are_slots() && is_subline(class_of(home_at(h)));
-      if (m.count() != 0 && slabs_.slabs().home_of(m) != home_at(h) && !any) return "I2: a word holds blocks of another home class";
+      if (m.count() != 0 && slabs_.slabs().home_of(m) != home_at(h) && !any)
+        return "I2: a word holds blocks of another home class";
     }
   }
   return nullptr;

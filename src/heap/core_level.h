@@ -25,8 +25,8 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   }
   /// Else there are more slots than homes, and slots share homes; none has home 0, whose words malloc pops from then.
   bool homes_are_slots() const noexcept { return slot_count() <= max_homes || !has_sequences(); }
-  /// The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots share
-  /// homes, the fast path can not compute that one, and uses home 0's, which no slot has.
+  /// The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots
+  /// share homes, the fast path can not compute that one, and uses home 0's, which no slot has.
   HomeClass own_word(const level::Slot& slot, SizeClass c) const noexcept {
     return home_class(c, homes_are_slots() ? home_of(slot) : 0);
   }

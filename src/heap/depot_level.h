@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A level of blocks between slots and slabs: depots, and the bytes that may lie in them. What nobody wants leaves, oldest first.
+// A level of blocks between slots and slabs: depots, and the bytes that may lie in them. What nobody wants leaves, oldest
+// first.
 #pragma once
 
 #include "heap/slab_level.h"

@@ -34,7 +34,6 @@ class LargeSlots {
   /// Bytes that slots may keep.
   std::uint64_t granted() const noexcept { return granted_.read(); }
 
-
   /// The invariant that does not hold, in words; null when all do. For tests, while no other thread is inside.
   const char* check() noexcept;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Giving memory back: what has waited for long, what is beyond the bound, and all of it when it is asked for. There is no thread
-// of our own; the paths between the levels call what is here.
+// Giving memory back: what has waited for long, what is beyond the bound, and all of it when it is asked for. There is no
+// thread of our own; the paths between the levels call what is here.
 #pragma once
 
 #include "heap/block_levels.h"

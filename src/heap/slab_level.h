@@ -13,8 +13,8 @@ class SlabLevel {
  public:
   constexpr SlabLevel(Slabs& slabs, Magazines& magazines) noexcept : slabs_(slabs), magazines_(magazines) {}
 
-  /// Up to `rounds` blocks of a slab, in `empty` or, if that is none, a new one. It may be empty, when memory is short, and none
-  /// when that is so for the magazine.
+  /// Up to `rounds` blocks of a slab, in `empty` or, if that is none, a new one. It may be empty, when memory is short, and
+  /// none when that is so for the magazine.
   level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
   /// Its blocks to the slabs, the magazine to the other empty ones.
   bool give(const level::Locality& here, level::Magazine& m) noexcept {

@@ -24,7 +24,7 @@ inline constexpr std::size_t block_keys = slot_words;  // home classes; then a k
 inline constexpr std::size_t depot_keys = block_keys + magazine_kinds;
 constexpr std::size_t key_of_empties(unsigned kind) noexcept { return block_keys + kind; }
 inline constexpr unsigned magazines_per_stack = 43;  // with what else a stack has, six lines
-inline constexpr unsigned most_shards = 16;  // of one depot, and bits of a word of marks; with more slots, some share
+inline constexpr unsigned most_shards = 16;          // of one depot, and bits of a word of marks; with more slots, some share
 
 struct StackCounters {  // under the lock
   LockedCounter blocks_in, blocks_out, magazines_in, magazines_out;

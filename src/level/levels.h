@@ -23,7 +23,9 @@ namespace terrace::level {
 
 /// False: there is nothing of it.
 template <class P>
-concept Payload = requires(const P& payload) { static_cast<bool>(payload); };
+concept Payload = requires(const P& payload) {
+  static_cast<bool>(payload);
+};
 
 template <class L, class P, class Request>
 concept Hands = Payload<P> && requires(L& level, const Locality& here, Request& r) {
@@ -42,8 +44,8 @@ class Levels {
 
   /// From the first that hands out something, beginning with level number `first`; none when none does.
   template <Payload P, class Request>
-    requires(Hands<L, P, Request> && ...)
   P take(const Locality& here, Request& request, std::size_t first = 0) const noexcept {
+    static_assert((Hands<L, P, Request> && ...));
     P got{};
     visit([&](std::size_t nth, auto& level) {
       if (nth >= first) got = level.take(here, request);
@@ -53,8 +55,8 @@ class Levels {
   }
   /// To the first that accepts it. The last one accepts everything.
   template <Payload P>
-    requires(Accepts<L, P> && ...)
   void give(const Locality& here, P payload) const noexcept {
+    static_assert((Accepts<L, P> && ...));
     visit([&](std::size_t, auto& level) { return level.give(here, payload); });
   }
 

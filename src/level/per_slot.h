@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core level of any hierarchy: one T for each slot, whatever T is, and words in it. A word is changed as the rung has it: by
-// a restartable sequence, by plain code under the slot's lock, or by plain code in a slot that is one thread's own. Only a
+// The core level of any hierarchy: one T for each slot, whatever T is, and words in it. A word is changed as the rung has it:
+// by a restartable sequence, by plain code under the slot's lock, or by plain code in a slot that is one thread's own. Only a
 // thread that is on a slot works on its words, or one that has stopped them.
 //
 // `T` of blocks has magazines and goes on living without its thread (thread_slots.h); `T` of ranges has a top and an end.
@@ -28,7 +28,9 @@ inline Word peek(const Word& word) noexcept {
 }
 
 template <class T>
-concept HasThread = requires(T& t) { t.of_thread.owner; };
+concept HasThread = requires(T& t) {
+  t.of_thread.owner;
+};
 
 struct NoThreads {};
 template <class T>
