@@ -25,7 +25,7 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
   locator_.open(ladder, topology_);
   const unsigned slots = topology_.cpu_count > 1 ? topology_.cpu_count : os::possible_cpus();
   const unsigned shards = min_of(slots, level::most_shards);
-  // Nodes are a level of their own where they have several processors each.
+  // Slabs are bound to nodes; depots are so, too, where a node has several processors.
   const bool has_nodes = topology_.node_count > 1 && topology_.node_count < topology_.llc_count;
   for (std::uint32_t cpu = 0; has_nodes && cpu < min_of(topology_.cpu_count, topology::max_cpus); ++cpu)
     node_of_processor_[index(topology_.llc_of(CpuId{cpu}))] = static_cast<std::uint8_t>(topology_.node_of(CpuId{cpu}));
@@ -34,7 +34,7 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
                          .shards = shards,
                          .group = has_nodes ? node_of_processor_.data() : nullptr}) ||
       !nodes_.open({.where = &level::Locality::node, .count = has_nodes ? topology_.node_count : 0, .shards = shards}) ||
-      !core_.open(ladder, slots, drain)) {
+      !core_.open(ladder, slots, drain) || !slab_level_.slabs().bind_to_nodes(topology_.node_count)) {
     return false;
   }
   magazines_.open(processors_.depots(), slab_level_.slabs(), window);
@@ -137,9 +137,9 @@ Magazine BlockLevels::within_cap(Slot& slot, HomeClass h, Magazine m) noexcept {
 // There is no new slab, or no memory for a magazine.
 void* BlockLevels::last_resort(const Here& here, SizeClass c, HomeClass h) noexcept {
   Slabs& slabs = slab_level_.slabs();
-  void* block = slabs.cut_one(h, true);
+  void* block = slabs.cut_one(h, true, here.at.node);
   if (block == nullptr) block = steal_block(here, c);
-  if (block == nullptr && maintenance_.make_room(0) && (block = slabs.cut_one(h, true)) == nullptr)
+  if (block == nullptr && maintenance_.make_room(0) && (block = slabs.cut_one(h, true, here.at.node)) == nullptr)
     block = steal_block(here, c);
   return block;
 }
@@ -161,7 +161,7 @@ void* BlockLevels::take_one(const Here& here, HomeClass h, bool may_grow) noexce
   Wanted wanted{.h = h, .rounds = 1, .empty = {}};
   Magazine m = processors_.take(here.at, wanted);
   if (!m) m = nodes_.take(here.at, wanted);
-  if (!m) return slab_level_.slabs().cut_one(h, may_grow);
+  if (!m) return slab_level_.slabs().cut_one(h, may_grow, here.at.node);
   void* const block = m.pop();
   store(here, m);
   return block;

@@ -37,6 +37,9 @@ class BlockLevels {
   /// Requires that the page map names h for the block.
   void free(void* p, HomeClass h) noexcept;
 
+  /// The NUMA node that the calling thread is on.
+  unsigned node() const noexcept { return locator_.here(0).node; }
+
   constexpr CoreLevel& core() noexcept { return core_; }
   ProcessorLevel& processors() noexcept { return processors_; }
   NodeLevel& nodes() noexcept { return nodes_; }

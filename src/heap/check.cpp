@@ -36,16 +36,16 @@ const char* Slabs::check_slab(GranuleIndex first) const noexcept {
 }
 
 // Slabs in a list of the class that say they are there.
-std::uint64_t Slabs::listed(Class& c, In in) noexcept {
+std::uint64_t Slabs::listed(const List& list, In in) noexcept {
   std::uint64_t n = 0;
   GranuleIndex before = no_granule;
-  for (GranuleIndex i = list(c, in).first; i != no_granule; i = slab(i).next) {
+  for (GranuleIndex i = list.first; i != no_granule; i = slab(i).next) {
     const SlabRecord& r = slab(i);
     if (r.previous != before || r.list != static_cast<std::uint8_t>(in)) return ~std::uint64_t{0};
     before = i;
     ++n;
   }
-  return list(c, in).last == before ? n : ~std::uint64_t{0};
+  return list.last == before ? n : ~std::uint64_t{0};
 }
 
 const char* Slabs::check_invariants() noexcept {
@@ -68,7 +68,12 @@ const char* Slabs::check_invariants() noexcept {
   for (std::size_t h = 1; h < slab_class_count; ++h) {
     Class& c = classes_[h];
     for (const In in : {In::resident, In::bare}) {
-      if (listed(c, in) != met[h][static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
+      std::uint64_t in_lists = 0;
+      for (unsigned node = 0; node < nodes_; ++node) {
+        const Lists& l = lists(home_at(h), node);
+        in_lists += listed(in == In::resident ? l.resident : l.bare, in);
+      }
+      if (in_lists != met[h][static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
     }
     if (c.empty != empty[h]) return "slabs: the number of those that are free altogether is wrong";
     for (const Leaving& l : c.leaving) {

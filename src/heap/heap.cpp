@@ -87,9 +87,10 @@ void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noe
   if (align <= cache_line) {
     if (void* const kept = large_slots_.take(size, zeroed)) return kept;
   }
-  void* const p = large_.allocate(size, align, zeroed);
+  const unsigned node = levels_.node();
+  void* const p = large_.allocate(size, align, zeroed, node);
   if (p != nullptr || !maintenance_.make_room(size)) return p;
-  return large_.allocate(size, align, zeroed);
+  return large_.allocate(size, align, zeroed, node);
 }
 
 void Heap::free_large(void* p) noexcept {

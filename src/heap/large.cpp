@@ -18,7 +18,7 @@ constexpr std::size_t worth_moving_pages =
 
 }  // namespace
 
-void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept {
+void* Large::allocate(std::size_t size, std::size_t align, bool zeroed, unsigned node) noexcept {
   if (size > largest_request || align > largest_request - size) return nullptr;
   size = max_of<std::size_t>(size, 1);  // aligned beyond all classes, a block of nothing takes a granule
   std::size_t offset = 0;
@@ -27,7 +27,7 @@ void* Large::allocate(std::size_t size, std::size_t align, bool zeroed) noexcept
   }
   // The window's base is a multiple of 4 GiB only where the place was ours to choose: larger alignments look for their start.
   const std::size_t slack = align > granule_size ? align : 0;
-  const span::Spans::Span found = spans_->take(granules_for(offset + size + slack), large_span);
+  const span::Spans::Span found = spans_->take(granules_for(offset + size + slack), large_span, span::Cut::whole, node);
   if (found.first == span::no_granule) return nullptr;
   std::byte* const start = spans_->window().address(found.first);
   if (slack != 0) offset = round_up(address_of(start), align) - address_of(start);
@@ -146,7 +146,7 @@ void* Large::move(void* p, std::size_t size) noexcept {
   if (was.line + was.requested < worth_moving_pages || was.granule != 0 || size > largest_request) return nullptr;
   const std::uint32_t granules = granules_for(was.line + size);
   const bool by_pages = start_move(old, granules);
-  const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), large_span);
+  const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), large_span, span::Cut::whole, old.node);
   if (found.first == span::no_granule) {
     if (by_pages) counters_.apart.sub(1);
     return nullptr;

@@ -48,7 +48,8 @@ class Large {
 
   /// Null when memory is short. `zeroed`: all of it reads as zero, whatever was written to it after it was freed. Requires a
   /// power of two for align.
-  void* allocate(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
+  /// In a span of that NUMA node.
+  void* allocate(std::size_t size, std::size_t align, bool zeroed = false, unsigned node = 0) noexcept;
   /// Requires is_block(p). `now` in coarse milliseconds.
   void free(void* p, std::uint64_t now) noexcept;
   /// Whether p is the start of a large block.

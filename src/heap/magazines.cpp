@@ -14,7 +14,7 @@ Magazine Magazines::take(const level::Locality& here, unsigned rounds) noexcept 
   const unsigned kind = hardened ? guarded_kind : level::magazine_kind_for(rounds);
   const Magazine kept = depots_->take(here, level::key_of_empties(kind)).magazine;
   if (kept) return kept;
-  void* const memory = take_memory(kind);
+  void* const memory = take_memory(kind, here.node);
   if (memory == nullptr) return {};
   bytes_.add(level::magazine_bytes(kind));
   return Magazine::make(memory, kind);
@@ -47,8 +47,8 @@ void Magazines::release(Magazine m) noexcept {
   give_memory(m.kind(), m.memory());
 }
 
-void* Magazines::take_memory([[maybe_unused]] unsigned kind) noexcept {
-  return hardened ? take_guarded() : slabs_->cut_one(home_of_magazines(kind), true);
+void* Magazines::take_memory([[maybe_unused]] unsigned kind, [[maybe_unused]] unsigned node) noexcept {
+  return hardened ? take_guarded() : slabs_->cut_one(home_of_magazines(kind), true, node);
 }
 
 void Magazines::give_memory([[maybe_unused]] unsigned kind, void* memory) noexcept {

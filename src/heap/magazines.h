@@ -53,7 +53,7 @@ class Magazines {
     return window_->contains(top) ? window_->owners_byte(window_->index_of(top)) - static_cast<unsigned>(home_class_count)
                                   : ~0U;
   }
-  void* take_memory(unsigned kind) noexcept;
+  void* take_memory(unsigned kind, unsigned node) noexcept;
   void give_memory(unsigned kind, void* memory) noexcept;
   void* take_guarded() noexcept;
 

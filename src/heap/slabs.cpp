@@ -6,6 +6,7 @@
 #include "base/report.h"
 #include "heap/random_blocks.h"
 #include "heap/sectors.h"
+#include "os/metadata.h"
 #include "os/secret.h"
 
 #include <bit>
@@ -26,10 +27,11 @@ void clear(std::byte* from, std::size_t bytes) noexcept {
 }  // namespace
 
 // Called with the class locked; the span lock is below it in rank.
-GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
+GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   Class& c = classes_[index(h)];
   const Shape& s = shape(h);
-  const span::Spans::Span found = spans_->take(s.granules, slab_span, s.stride > bulky ? span::Cut::coarse : span::Cut::fine);
+  const span::Cut pieces = s.stride > bulky ? span::Cut::coarse : span::Cut::fine;
+  const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();
   SlabRecord& r = slab(found.first);
@@ -58,7 +60,7 @@ GranuleIndex Slabs::make_slab(HomeClass h) noexcept {
 
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   Class& c = classes_[index(h)];
-  leave(c, first);
+  leave(h, first);
   const SlabRecord& r = slab(first);
   const std::uint32_t granules = shape(h).granules;
   TERRACE_ASSERT(r.free_blocks == r.block_count && c.empty != 0, "slabs: one with blocks in use is released");
@@ -78,12 +80,35 @@ void Slabs::seed() noexcept {
   }
 }
 
+bool Slabs::bind_to_nodes(unsigned nodes) noexcept {
+  nodes = min_of(nodes, span::most_nodes);
+  if (nodes <= 1 || nodes_ == nodes) return true;
+  const std::size_t count = (nodes - 1) * slab_class_count;
+  more_lists_ = os::map_metadata<Lists>(os::Metadata::levels, count);
+  if (more_lists_ == nullptr) return false;
+  for (std::size_t i = 0; i < count; ++i) more_lists_[i] = Lists{};
+  nodes_ = nodes;
+  return true;
+}
+
+// No memory for a slab, or none is wanted.
+GranuleIndex Slabs::slab_of_any_node(HomeClass h) noexcept {
+  for (unsigned node = 0; node < nodes_; ++node) {
+    const Lists& l = lists(h, node);
+    if (l.resident.first != no_granule) return l.resident.first;
+    if (l.bare.first != no_granule) return l.bare.first;
+  }
+  return no_granule;
+}
+
 // Slabs whose free blocks hold pages come first.
-GranuleIndex Slabs::slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept {
-  GranuleIndex first = c.resident.first != no_granule ? c.resident.first : c.bare.first;
-  if (first == no_granule) return may_grow ? make_slab(h) : no_granule;
+GranuleIndex Slabs::slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept {
+  const Lists& own = lists(h, node % nodes_);
+  GranuleIndex first = own.resident.first != no_granule ? own.resident.first : own.bare.first;
+  if (first == no_granule && may_grow) first = make_slab(h, node % nodes_);
+  if (first == no_granule) return slab_of_any_node(h);
   if constexpr (hardened) {  // one of the first few
-    for (std::uint32_t further = c.random.below(4); further != 0; --further) {
+    for (std::uint32_t further = classes_[index(h)].random.below(4); further != 0; --further) {
       const GranuleIndex next = slab(first).next;
       if (next == no_granule) break;
       first = next;
@@ -145,14 +170,14 @@ void list_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices,
 
 }  // namespace
 
-unsigned Slabs::cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow) noexcept {
+unsigned Slabs::cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow, unsigned node) noexcept {
   std::uint16_t indices[most_cut];
   unsigned n = 0;
   Class& c = classes_[index(h)];
   std::byte* start = nullptr;
   {
     const os::LockGuard guard(c.mutex);
-    const GranuleIndex first = slab_to_cut(c, h, may_grow);
+    const GranuleIndex first = slab_to_cut(h, may_grow, node);
     if (first == no_granule) return 0;
     SlabRecord& r = slab(first);
     if (r.free_blocks == r.block_count) --c.empty;

@@ -8,7 +8,8 @@
 //       in use
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
-//   W4  a slab is in `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no list
+//   W4  a slab is in its node's `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no
+//       list
 // check_invariants() looks at them.
 // Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
 // slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone, or a
@@ -64,14 +65,19 @@ class Slabs {
     shapes_ = &shapes;
     seed();
   }
+  /// On machines of several NUMA nodes, before anything is cut: whoever cuts gets blocks of slabs that its node has made, whose
+  /// pages lie there. False: there is no memory for their lists.
+  bool bind_to_nodes(unsigned nodes) noexcept;
 
   /// Writes the addresses of 1 to `want` blocks, the lowest last; how many. 0 when memory is short. Requires 0 < want <= most.
-  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks) noexcept { return cut(h, want, blocks, true); }
+  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks, unsigned node = 0) noexcept {
+    return cut(h, want, blocks, true, node);
+  }
   static constexpr unsigned most_cut = level::largest_magazine;
   /// One block, or null. Unless it may grow, of a slab that is there already.
-  void* cut_one(HomeClass h, bool may_grow) noexcept {
+  void* cut_one(HomeClass h, bool may_grow, unsigned node = 0) noexcept {
     std::uint64_t block = 0;
-    return cut(h, 1, &block, may_grow) == 0 ? nullptr : pointer_to(block);
+    return cut(h, 1, &block, may_grow, node) == 0 ? nullptr : pointer_to(block);
   }
   /// Blocks of one home class. Every block is checked: one that is free already, or that is none, ends the process.
   void put_back(const std::uint64_t* blocks, unsigned n) noexcept;
@@ -131,6 +137,10 @@ class Slabs {
   struct List {
     span::GranuleIndex first = span::no_granule, last = span::no_granule;
   };
+  struct Lists {
+    List resident;  // slabs with counted waste, the one that got it last in front
+    List bare;      // other slabs with free blocks
+  };
   /// What purge_free_pages() has taken out of a slab, for a child that is forked meanwhile: under the class's lock.
   struct Leaving {
     std::uint64_t sectors = 0;  // 0: nothing
@@ -140,8 +150,7 @@ class Slabs {
   static constexpr std::size_t most_leaving = 2;
   struct alignas(cache_line) Class {
     os::RankedMutex<os::Rank::slabs> mutex;
-    List resident;            // slabs with counted waste, the one that got it last in front
-    List bare;                // other slabs with free blocks
+    Lists lists;              // of node 0
     std::uint32_t empty = 0;  // slabs that are entirely free
     std::uint32_t next_colour = 0;
     SlabCounters counters;
@@ -149,27 +158,28 @@ class Slabs {
     Random random;  // hardened build
   };
 
-  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow) noexcept;
+  unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow, unsigned node) noexcept;
   void put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexcept;
   // slabs.cpp
   void seed() noexcept;
-  span::GranuleIndex make_slab(HomeClass h) noexcept;
+  span::GranuleIndex make_slab(HomeClass h, unsigned node) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
-  span::GranuleIndex slab_to_cut(Class& c, HomeClass h, bool may_grow) noexcept;
+  span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;
+  span::GranuleIndex slab_of_any_node(HomeClass h) noexcept;
   unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept;
   unsigned put_back_leading(HomeClass h, span::GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
   // check.cpp
   const char* check_slab(span::GranuleIndex first) const noexcept;
-  std::uint64_t listed(Class& c, In in) noexcept;
+  std::uint64_t listed(const List& list, In in) noexcept;
 
   // waste.cpp; the class is locked, purge_free_pages() drops the lock in between
   static std::uint32_t resident_blocks(const SlabRecord& r) noexcept {
     return r.free_blocks - min_of<std::uint32_t>(r.free_blocks, r.waste.holes);
   }
-  void enter(Class& c, span::GranuleIndex first, In list) noexcept;
-  void leave(Class& c, span::GranuleIndex first) noexcept;
+  void enter(HomeClass h, span::GranuleIndex first, In list) noexcept;
+  void leave(HomeClass h, span::GranuleIndex first) noexcept;
   void count_holes(HomeClass h, SlabRecord& r) noexcept;
   void fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices, unsigned n) noexcept;
   void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
@@ -181,9 +191,18 @@ class Slabs {
   static Leaving* unused_leaving(Class& c) noexcept;
   void repair_in_child(HomeClass h) noexcept;
   std::uint64_t shed_class(HomeClass h, std::uint64_t bytes) noexcept;
+  template <class Body>
+  void for_each_bare(HomeClass h, Body body) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
 
-  List& list(Class& c, In in) noexcept { return in == In::resident ? c.resident : c.bare; }
+  Lists& lists(HomeClass h, unsigned node) noexcept {
+    return node == 0 ? classes_[index(h)].lists : more_lists_[(node - 1) * slab_class_count + index(h)];
+  }
+  /// Of the slab's own node.
+  List& list(HomeClass h, span::GranuleIndex slab, In in) noexcept {
+    Lists& l = lists(h, spans_->window().record(slab).node % nodes_);
+    return in == In::resident ? l.resident : l.bare;
+  }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
     const bool has_own_pages = shape(h).stride > bulky;
@@ -211,6 +230,8 @@ class Slabs {
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
+  unsigned nodes_ = 1;
+  Lists* more_lists_ = nullptr;  // of the other nodes
   Class classes_[slab_class_count];
 };
 

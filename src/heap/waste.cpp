@@ -55,21 +55,21 @@ std::uint32_t mark(SlabRecord& r, const Sectors& sectors, Sectors::Mask mask, bo
 
 }  // namespace
 
-void Slabs::enter(Class& c, GranuleIndex first, In in) noexcept {
+void Slabs::enter(HomeClass h, GranuleIndex first, In in) noexcept {
   SlabRecord& r = slab(first);
   r.list = static_cast<std::uint8_t>(in);
   if (in == In::none) return;
-  List& l = list(c, in);
+  List& l = list(h, first, in);
   r.previous = no_granule;
   r.next = l.first;
   (l.first != no_granule ? slab(l.first).previous : l.last) = first;
   l.first = first;
 }
 
-void Slabs::leave(Class& c, GranuleIndex first) noexcept {
+void Slabs::leave(HomeClass h, GranuleIndex first) noexcept {
   const SlabRecord& r = slab(first);
   if (r.list == static_cast<std::uint8_t>(In::none)) return;
-  List& l = list(c, In{r.list});
+  List& l = list(h, first, In{r.list});
   (r.previous == no_granule ? l.first : slab(r.previous).next) = r.next;
   (r.next == no_granule ? l.last : slab(r.next).previous) = r.previous;
 }
@@ -105,7 +105,6 @@ void Slabs::fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices,
 // After any change of the slab's free blocks or holes. `all`: what was stuck is looked at again.
 void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
   TERRACE_ASSERT(os::LockOrder::holds(os::Rank::slabs), "slabs: one is changed without its class's lock");
-  Class& c = classes_[index(h)];
   SlabRecord& r = slab(first);
   TERRACE_ASSERT(r.free_blocks <= r.block_count && r.waste.holes <= r.block_count, "slabs: more are free than there are");
   const std::uint32_t resident = resident_blocks(r);
@@ -120,8 +119,8 @@ void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
   r.waste.counted = counted;
   const In wanted = r.free_blocks == 0 ? In::none : counted != 0 ? In::resident : In::bare;
   if (static_cast<std::uint8_t>(wanted) == r.list) return;
-  leave(c, first);
-  enter(c, first, wanted);
+  leave(h, first);
+  enter(h, first, wanted);
 }
 
 // What free blocks may keep resident by the allowances: all together the larger one. So the sixth for small blocks decides up
@@ -222,13 +221,15 @@ std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
   std::uint64_t purged = 0;
   Class& c = classes_[index(h)];
   const os::LockGuard guard(c.mutex);
-  while (c.resident.last != no_granule && waste_.read() > bytes) {
-    const GranuleIndex first = c.resident.last;
-    const SlabRecord& r = slab(first);
-    if (r.free_blocks == r.block_count) {
-      release_slab(h, first);
-    } else {
-      purged += purge_free_pages(h, first);
+  for (unsigned node = 0; node < nodes_; ++node) {
+    while (lists(h, node).resident.last != no_granule && waste_.read() > bytes) {
+      const GranuleIndex first = lists(h, node).resident.last;
+      const SlabRecord& r = slab(first);
+      if (r.free_blocks == r.block_count) {
+        release_slab(h, first);
+      } else {
+        purged += purge_free_pages(h, first);
+      }
     }
   }
   return purged;
@@ -244,15 +245,25 @@ std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
   return purged;
 }
 
+// body(slab), which may take it out of its list. The class is locked.
+template <class Body>
+void Slabs::for_each_bare(HomeClass h, Body body) noexcept {
+  for (unsigned node = 0; node < nodes_; ++node) {
+    for (GranuleIndex i = lists(h, node).bare.first, next = no_granule; i != no_granule; i = next) {
+      next = slab(i).next;
+      body(i);
+    }
+  }
+}
+
 // Slabs of which a block has gone since they were looked at; `all`: any that may have a free page.
 void Slabs::look_again(HomeClass h, bool all) noexcept {
   Class& c = classes_[index(h)];
   const os::LockGuard guard(c.mutex);
-  for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
+  for_each_bare(h, [&](GranuleIndex i) {
     const SlabRecord& r = slab(i);
-    next = r.next;
     if (r.waste.stuck != 0 && (all || r.block_count - r.free_blocks < r.waste.looked)) count_waste(h, i, true);
-  }
+  });
 }
 
 void Slabs::tick() noexcept {
@@ -268,10 +279,9 @@ void Slabs::trim() noexcept {
     shed_class(home_at(h), 0);
     Class& c = classes_[h];
     const os::LockGuard guard(c.mutex);
-    for (GranuleIndex i = c.bare.first, next = no_granule; i != no_granule; i = next) {
-      next = slab(i).next;
+    for_each_bare(home_at(h), [&](GranuleIndex i) {
       if (slab(i).free_blocks == slab(i).block_count) release_slab(home_at(h), i);
-    }
+    });
   }
 }
 

@@ -24,10 +24,6 @@ class Bins {
   static constexpr unsigned few_candidates = 4;
   static constexpr unsigned all_candidates = ~0U;
 
-  constexpr Bins() noexcept {
-    for (GranuleIndex& head : heads_) head = no_granule;
-  }
-
   static constexpr unsigned bin_of(std::uint32_t granules) noexcept {
     if (granules <= exact) return granules - 1;
     const auto doubling = static_cast<unsigned>(std::bit_width(granules)) - 1;
@@ -35,36 +31,40 @@ class Bins {
     return exact + (doubling - exact_shift) * steps_per_doubling + step;
   }
 
-  GranuleIndex head(unsigned bin) const noexcept { return heads_[bin]; }
+  GranuleIndex head(unsigned bin) const noexcept { return ~heads_[bin]; }
 
   /// In front of the bin of record(first).granules.
   void insert(const Window& window, GranuleIndex first) noexcept {
     FreePart& f = window.record(first).free;
     const unsigned bin = bin_of(window.record(first).granules);
     f.previous = no_granule;
-    f.next = heads_[bin];
+    f.next = head(bin);
     if (f.next != no_granule) window.record(f.next).free.previous = first;
-    heads_[bin] = first;
+    set_head(bin, first);
     occupied_[bin / 64] |= std::uint64_t{1} << bin % 64;
   }
 
   void remove(const Window& window, GranuleIndex first) noexcept {
     const FreePart& f = window.record(first).free;
     const unsigned bin = bin_of(window.record(first).granules);
-    (f.previous == no_granule ? heads_[bin] : window.record(f.previous).free.next) = f.next;
+    if (f.previous == no_granule) {
+      set_head(bin, f.next);
+    } else {
+      window.record(f.previous).free.next = f.next;
+    }
     if (f.next != no_granule) window.record(f.next).free.previous = f.previous;
-    if (heads_[bin] == no_granule) occupied_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
+    if (head(bin) == no_granule) occupied_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
   }
 
   /// A span of at least `granules`, of those given last; no_granule when there is none (or, with few candidates, when those of
   /// the own bin that were looked at are too short and no longer one is there).
   GranuleIndex find(const Window& window, std::uint32_t granules, unsigned candidates = few_candidates) const noexcept {
     const unsigned own = bin_of(granules);
-    for (GranuleIndex i = heads_[own]; i != no_granule && candidates != 0; i = window.record(i).free.next, --candidates) {
+    for (GranuleIndex i = head(own); i != no_granule && candidates != 0; i = window.record(i).free.next, --candidates) {
       if (window.record(i).granules >= granules) return i;
     }
     const unsigned bin = first_from(own + 1);
-    return bin == none ? no_granule : heads_[bin];
+    return bin == none ? no_granule : head(bin);
   }
 
   /// The first bin that is not empty, from this one on.
@@ -79,7 +79,9 @@ class Bins {
  private:
   static constexpr unsigned words = (count + 63) / 64;
 
-  GranuleIndex heads_[count];
+  void set_head(unsigned bin, GranuleIndex first) noexcept { heads_[bin] = ~first; }
+
+  GranuleIndex heads_[count] = {};  // complements: 0 is no_granule, and what nobody uses takes no memory
   std::uint64_t occupied_[words] = {};
 };
 

@@ -41,6 +41,9 @@ struct FreePart {
   const void* purger;           // purging: os::this_thread() of whoever does it
 };
 
+/// NUMA nodes that spans are bound to; further ones share these.
+inline constexpr unsigned most_nodes = 16;
+
 inline constexpr std::size_t owners_part_size = 544;
 
 /// What is known of a span stands at its first granule; `first` also at the last of any span, at every granule of one that is
@@ -49,6 +52,7 @@ inline constexpr std::size_t owners_part_size = 544;
 /// taken: who takes or gives a span finds nothing of what the other has left there.
 struct Record {
   State state;
+  std::uint8_t node;       // that it was taken for; where the pages of a dirty span lie
   std::uint32_t granules;  // length of the span
   GranuleIndex first;
   union {

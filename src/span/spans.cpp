@@ -41,7 +41,7 @@ void Spans::link(GranuleIndex first, State state, std::uint32_t granules, std::u
   set_ends(first, granules);
   record(first).state = state;
   record(first).free.when = when;
-  free_[kind_of(state)].insert(window_, first);
+  bins_of(record(first)).insert(window_, first);
   if (state != State::dirty) return;
   insert_by_age(first, newer);
   dirty_bytes_.add(bytes_of(granules));
@@ -49,18 +49,20 @@ void Spans::link(GranuleIndex first, State state, std::uint32_t granules, std::u
 
 void Spans::unlink(GranuleIndex first) noexcept {
   const Record& r = record(first);
-  free_[kind_of(r.state)].remove(window_, first);
+  bins_of(r).remove(window_, first);
   if (r.state != State::dirty) return;
   remove_by_age(first);
   dirty_bytes_.add(std::uint64_t{0} - bytes_of(r.granules));
 }
 
 // The neighbours' records tell whether they are free: the first granule of the one behind, the last of the one before. Where
-// the span begins now. `bare`: see FreePart; means nothing for a dirty one.
+// the span begins now. Its node stands in its record. `bare`: see FreePart; means nothing for a dirty one.
 GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
                                 std::uint32_t bare) noexcept {
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
-  if (first + granules < frontier && record(first + granules).state == state) {
+  const std::uint8_t node = record(first).node;
+  const auto fits = [=](const Record& r) { return r.state == state && (state == State::clean || r.node == node); };
+  if (first + granules < frontier && fits(record(first + granules))) {
     const Record& behind = record(first + granules);
     const std::uint32_t more = behind.granules;
     when = max_of(when, behind.free.when);
@@ -72,7 +74,7 @@ GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t g
   if (first > 0) {
     const Record& last = record(first - 1);
     const GranuleIndex before = last.state == State::interior ? last.first : first - 1;
-    if (record(before).state == state && before + record(before).granules == first) {
+    if (fits(record(before)) && before + record(before).granules == first) {
       unlink(before);
       when = max_of(when, record(before).free.when);
       bare += record(before).free.bare;
@@ -87,7 +89,7 @@ GranuleIndex Spans::insert_free(GranuleIndex first, State state, std::uint32_t g
 }
 
 // What is left over keeps its state, and its age.
-Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut) noexcept {
+Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut, unsigned node) noexcept {
   const State was = record(first).state;
   TERRACE_ASSERT(is_free(was) && record(first).granules >= granules, "spans: what is taken is not free, or too short");
   const std::uint32_t length = record(first).granules;
@@ -96,11 +98,13 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   const std::uint32_t bare = record(first).free.bare;   // means nothing for a dirty one
   unlink(first);
   if (length > granules) {
+    record(first + granules).node = record(first).node;
     link(first + granules, was, length - granules, when, newer);
     if (was == State::clean) record(first + granules).free.bare = min_of(bare, length - granules);
   }
   set_ends(first, granules);
   record(first).state = state;
+  record(first).node = static_cast<std::uint8_t>(node % most_nodes);
   if (cut != Cut::whole) {
     for (std::uint32_t g = 1; g < granules; ++g) record(first + g).first = first;
   }
@@ -110,11 +114,11 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
   return {.first = first, .clean = was == State::clean, .untouched = untouched};
 }
 
-GranuleIndex Spans::find(std::uint32_t granules, Cut cut) noexcept {
-  const GranuleIndex dirty = free_[kind_dirty].find(window_, granules);
+GranuleIndex Spans::find(std::uint32_t granules, Cut cut, unsigned node) noexcept {
+  const GranuleIndex dirty = dirty_[node % most_nodes].find(window_, granules);
   if (dirty != no_granule) return dirty;
   retention_.needed(bytes_of(granules), cut == Cut::fine ? fine_regret : 1);
-  return free_[kind_clean].find(window_, granules);
+  return clean_.find(window_, granules);
 }
 
 GranuleIndex Spans::grow(std::uint32_t granules) noexcept {
@@ -123,24 +127,24 @@ GranuleIndex Spans::grow(std::uint32_t granules) noexcept {
   if (first == no_granule) return no_granule;
   counters_.grown.add();
   insert_free(first, State::clean, mapped, 0);
-  return free_[kind_clean].find(window_, granules);
+  return clean_.find(window_, granules);
 }
 
-// The last means before memory is refused: every span of the own bins is looked at, and clean and dirty neighbours, which do
-// not merge, are together enough perhaps.
+// The last means before memory is refused: every span of the own bins is looked at, of any node, and neighbours that do not
+// merge while they are dirty are together enough perhaps.
 GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
-  for (const Bins& bins : free_) {
-    const GranuleIndex found = bins.find(window_, granules, Bins::all_candidates);
-    if (found != no_granule) return found;
-  }
+  GranuleIndex found = clean_.find(window_, granules, Bins::all_candidates);
+  for (unsigned node = 0; node < most_nodes && found == no_granule; ++node)
+    found = dirty_[node].find(window_, granules, Bins::all_candidates);
+  if (found != no_granule) return found;
   purge_beyond(0);
   wait_for_purges();
-  return free_[kind_clean].find(window_, granules, Bins::all_candidates);
+  return clean_.find(window_, granules, Bins::all_candidates);
 }
 
-Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut) noexcept {
+Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node) noexcept {
   const os::LockGuard guard(mutex_);
-  GranuleIndex found = find(granules, cut);
+  GranuleIndex found = find(granules, cut, node);
   if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) {
     beyond_.needed(bytes_of(granules));
   }
@@ -148,7 +152,7 @@ Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut) noexcept {
   if (found == no_granule) found = find_when_short(granules);
   if (found == no_granule) return {};
   counters_.taken.add();
-  return carve(found, granules, state, cut);
+  return carve(found, granules, state, cut, node);
 }
 
 void Spans::insert_given(GranuleIndex first, std::uint64_t now) noexcept {
@@ -193,7 +197,7 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex behind = first + have;
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (behind >= frontier || !is_free(record(behind).state) || record(behind).granules < more) return false;
-  carve(behind, more, State::interior, Cut::whole);
+  carve(behind, more, State::interior, Cut::whole, record(first).node);
   set_ends(first, granules);
   return true;
 }
@@ -206,6 +210,7 @@ GranuleIndex Spans::split(GranuleIndex first, std::uint32_t granules) noexcept {
   const std::uint32_t more = record(first).granules - granules;
   set_ends(first, granules);
   set_ends(rest, more);
+  record(rest).node = record(first).node;
   record(rest).state = State::interior;  // nothing of its owner's starts here
   counters_.taken.add();
   return rest;

@@ -2,8 +2,8 @@
 // Spans: runs of granules, taken and given back, split and merged, purged when they were free for long enough.
 //
 // Free spans are dirty (they hold pages) or clean. Dirty ones are preferred: their pages need no fault. Only neighbours of the
-// same state merge, so a clean span stays known to have no pages. A dirty span is purged after `decay` milliseconds or when
-// dirty memory exceeds its bound, oldest first.
+// same state merge, and dirty ones of the same node, so a clean span stays known to have no pages. A dirty span is purged after
+// `decay` milliseconds or when dirty memory exceeds its bound, oldest first.
 //
 // The lock is never held across a system call that gives pages back: whoever purges takes the span out of all lists
 // (State::purging), unlocks, calls the kernel, locks, and inserts the span again as clean. Meanwhile nobody finds it, and no
@@ -12,7 +12,7 @@
 // Invariants, whenever the lock is free (check_invariants()):
 //   S1  every granule below the frontier belongs to one span, or is unmapped (an obstacle)
 //   S2  `first` is right at the first and the last granule of each span
-//   S3  no two neighbours are both clean, or both dirty
+//   S3  no two neighbours are both clean, or both dirty and of the same node
 //   S4  a free span is in exactly one list: clean or dirty bins by its length, or the list of those being purged
 //   S5  every dirty span is in the list by age, whose times never fall from older to newer; dirty_bytes() is their sum
 #pragma once
@@ -49,7 +49,9 @@ class Spans {
   /// A span of exactly `granules`, in the state of its owner, taken_by(n); the owner's part of its record holds anything.
   /// If it is needed soon after memory was purged, that should have been kept: in part only where it is cut finely, since what
   /// a thousand threads that use some such pieces leave behind is to be little.
-  Span take(std::uint32_t granules, State state, Cut cut = Cut::whole) noexcept;
+  /// A span is bound to the NUMA node that takes it: its pages lie there, since it is touched there first, and when it is free
+  /// and dirty the same node gets it before others do.
+  Span take(std::uint32_t granules, State state, Cut cut = Cut::whole, unsigned node = 0) noexcept;
   /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// The first half of give(), for callers that hold a lock; settle() follows when they hold it no more.
@@ -112,8 +114,7 @@ class Spans {
   static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 4, .ceiling = 512 * mib};
 
  private:
-  enum Kind : unsigned { kind_clean = 0, kind_dirty = 1 };
-  static Kind kind_of(State s) noexcept { return s == State::dirty ? kind_dirty : kind_clean; }
+  Bins& bins_of(const Record& r) noexcept { return r.state == State::dirty ? dirty_[r.node] : clean_; }
 
   Record& record(GranuleIndex i) noexcept { return window_.record(i); }
   void set_ends(GranuleIndex first, std::uint32_t granules) noexcept;
@@ -124,10 +125,10 @@ class Spans {
   void insert_given(GranuleIndex first, std::uint64_t now) noexcept;
   GranuleIndex insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
                            std::uint32_t bare = 0) noexcept;
-  GranuleIndex find(std::uint32_t granules, Cut cut) noexcept;
+  GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
-  Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut) noexcept;
+  Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut, unsigned node) noexcept;
   std::uint64_t bound() noexcept;
   void link_purging(GranuleIndex first) noexcept;
   void unlink_purging(GranuleIndex first) noexcept;
@@ -137,12 +138,14 @@ class Spans {
   void purge_beyond_bound() noexcept;
   void wait_for_purges() noexcept;
   const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
+  const char* count_listed(const Bins& bins, std::uint64_t& listed) noexcept;
   const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;
 
   os::RankedMutex<os::Rank::spans> mutex_;  // nothing is locked while it is held
   Window window_;
   GranuleIndex untouched_ = 0;  // from here on nothing was ever taken
-  Bins free_[2];
+  Bins clean_;
+  Bins dirty_[most_nodes];
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list
   std::uint32_t last_given_ = 0;                            // granules

@@ -6,6 +6,7 @@
 #include "terrace/malloc.h"
 
 #include <gtest/gtest.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -88,6 +89,52 @@ TEST_F(NodesTest, a_node_looks_at_home_first_and_never_into_a_processors_depot_o
   EXPECT_LT(in(heap.levels().processors()), of_processors / 4);
   give(cpu_of_node_1, theirs);
   give(other_cache_of_node_0, ours);
+}
+
+span::GranuleIndex span_of(const void* p) {
+  const span::Window& w = heap.spans().window();
+  return w.record(w.index_of(p)).first;
+}
+unsigned node_of(const void* p) { return heap.spans().window().record(span_of(p)).node; }
+
+// More than what any level holds.
+TEST_F(NodesTest, blocks_are_cut_from_slabs_of_the_own_node) {
+  const auto ours = take(cpu_of_node_0, 5000);
+  const auto theirs = take(cpu_of_node_1, 5000);
+  for (const void* p : ours) ASSERT_EQ(node_of(p), 0U);
+  for (const void* p : theirs) ASSERT_EQ(node_of(p), 1U);
+  give(cpu_of_node_0, ours);
+  give(cpu_of_node_1, theirs);
+  terrace_malloc_trim(0);
+  // What is half free on one node is not cut on the other.
+  auto mixed = take(cpu_of_node_1, 5000);
+  std::vector<void*> half;
+  for (std::size_t i = 0; i < mixed.size(); i += 2) half.push_back(std::exchange(mixed[i], nullptr));
+  give(cpu_of_node_1, half);
+  terrace_malloc_trim(0);
+  const auto more = take(cpu_of_node_0, 2000);
+  for (const void* p : more) ASSERT_EQ(node_of(p), 0U);
+  EXPECT_STREQ(heap.check_invariants(), nullptr);
+  give(cpu_of_node_0, more);
+  give(cpu_of_node_0, mixed);
+}
+
+TEST_F(NodesTest, a_large_block_comes_from_a_span_of_the_node) {
+  constexpr std::size_t large = 16 * mib - 8 * kib;  // with room for any line that it begins at
+  here = cpu_of_node_1;
+  void* const theirs = terrace_malloc(large);
+  const span::GranuleIndex far = span_of(theirs);
+  EXPECT_EQ(node_of(theirs), 1U);
+  terrace_free(theirs);
+  here = cpu_of_node_0;
+  void* const ours = terrace_malloc(large);
+  EXPECT_EQ(node_of(ours), 0U);
+  EXPECT_NE(span_of(ours), far) << "its pages lie on the other node";
+  here = cpu_of_node_1;
+  void* const again = terrace_malloc(large);
+  EXPECT_EQ(span_of(again), far);
+  terrace_free(again);
+  terrace_free(ours);
 }
 
 }  // namespace
