@@ -69,6 +69,7 @@ bool DepotLevel::reserve(const Locality& here, HomeClass h, unsigned blocks) noe
 // A clock hand over the depots: a stack that nobody has wanted since it came by is given up.
 void DepotLevel::reclaim() noexcept {
   const unsigned total = depots_.count() * static_cast<unsigned>(level::depot_keys);
+  if (total == 0) return;
   const unsigned first = hand_.fetch_add(hand_steps, std::memory_order_relaxed);
   for (unsigned i = 0; i < hand_steps; ++i) {
     const unsigned at = (first + i) % total;
@@ -90,11 +91,13 @@ bool DepotLevel::give_up_oldest(level::Shard& shard, std::size_t key) noexcept {
 }
 
 bool DepotLevel::age() noexcept {
-  const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots_.depots();
+  const std::uint32_t depots = depots_.depots();
+  if (depots == 0) return true;
+  const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots;
   for (std::uint32_t given_up = 0; round_stacks_ < groups; ++round_stacks_) {
     if (given_up >= magazines_in_a_piece) return false;
-    const std::size_t key = round_stacks_ / depots_.depots();
-    Place place{.depot = round_stacks_ % depots_.depots()};
+    const std::size_t key = round_stacks_ / depots;
+    Place place{.depot = round_stacks_ % depots};
     for (unsigned left = depots_.marks(place.depot, key); left != 0; left &= left - 1) {
       place.shard = static_cast<unsigned>(std::countr_zero(left));
       if (give_up_oldest(depots_.at(place), key)) {

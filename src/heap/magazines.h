@@ -50,7 +50,7 @@ class Magazines {
   static constexpr unsigned guarded_kind = level::magazine_kinds - 1;
   unsigned kind_at(level::MagazineWord w) const noexcept {
     const std::byte* const top = level::origin() + w - sizeof(std::uint64_t);
-    return window_->contains(top) ? window_->owners_byte(window_->index_of(top)) - static_cast<unsigned>(home_class_count)
+    return window_->contains(top) ? window_->owners_byte(window_->index_of(top)) - static_cast<unsigned>(magazine_values.first)
                                   : ~0U;
   }
   void* take_memory(unsigned kind, unsigned node) noexcept;

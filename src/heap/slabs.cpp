@@ -235,7 +235,7 @@ void Slabs::put_back(const std::uint64_t* blocks, unsigned n) noexcept {
   if (n == 0) return;
   const span::Window& window = spans_->window();
   const HomeClass h = home_at_granule(window.index_of(pointer_to(blocks[0])));
-  if (index(h) == 0 || index(h) >= home_class_count) report_invalid_pointer("free", pointer_to(blocks[0]));
+  if (!block_values.has(index(h))) report_invalid_pointer("free", pointer_to(blocks[0]));
   put_back(h, blocks, n);
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/attributes.h"
 #include "base/random.h"
+#include "heap/page_values.h"
 #include "heap/placement.h"
 #include "heap/span_owners.h"
 #include "level/magazine.h"
@@ -48,11 +49,6 @@ struct SlabRecord {
   std::uint64_t free_map[64];  // one bit per block, set = free. 4096 blocks of 16 bytes fit into one granule
 };
 static_assert(sizeof(SlabRecord) == span::owners_part_size);
-// Home classes, and behind them one for the magazines of each kind. Those are in the page map, too, and to free such a pointer
-// is to free what is no block: words of such a number hold nothing (level/slot.h), and have size class 0.
-inline constexpr std::size_t slab_class_count = home_class_count + level::magazine_kinds;
-constexpr HomeClass home_of_magazines(unsigned kind) noexcept { return home_at(home_class_count + kind); }
-
 struct SlabCounters {  // under the class's lock
   LockedCounter cut, returned, slabs_made, slabs_released;
   LockedCounter purged_bytes;  // of slabs that are still in use
@@ -113,7 +109,7 @@ class Slabs {
   /// Requires a pointer into the window. Class 0: not in a slab of blocks.
   HomeClass home_class_of(const void* p) const noexcept {
     const HomeClass h = home_at_granule(spans_->window().index_of(p));
-    return index(h) < home_class_count ? h : HomeClass{};
+    return block_values.has(index(h)) ? h : HomeClass{};
   }
   /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
   HomeClass home_of(level::Magazine m) const noexcept { return home_class_of(pointer_to(*m.begin())); }
@@ -210,7 +206,7 @@ class Slabs {
     if (has_own_pages) spans_->needed_for_pieces(bytes);
   }
   const Shape& shape(HomeClass h) const noexcept {
-    return index(h) < home_class_count ? (*shapes_)[index(class_of(h))] : magazine_shapes[index(h) - home_class_count];
+    return magazine_values.has(index(h)) ? magazine_shapes[index(h) - magazine_values.first] : (*shapes_)[index(class_of(h))];
   }
   HomeClass home_at_granule(span::GranuleIndex i) const noexcept { return HomeClass{spans_->window().owners_byte(i)}; }
   SlabRecord& slab(span::GranuleIndex first) const noexcept { return spans_->window().record(first).owners_part<SlabRecord>(); }
