@@ -103,9 +103,9 @@ GranuleIndex Slabs::slab_of_any_node(HomeClass h) noexcept {
 
 // Slabs whose free blocks hold pages come first.
 GranuleIndex Slabs::slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept {
-  const Lists& own = lists(h, node % nodes_);
+  const Lists& own = lists(h, node % span::most_nodes);
   GranuleIndex first = own.resident.first != no_granule ? own.resident.first : own.bare.first;
-  if (first == no_granule && may_grow) first = make_slab(h, node % nodes_);
+  if (first == no_granule && may_grow) first = make_slab(h, node % span::most_nodes);
   if (first == no_granule) return slab_of_any_node(h);
   if constexpr (hardened) {  // one of the first few
     for (std::uint32_t further = classes_[index(h)].random.below(4); further != 0; --further) {

@@ -196,7 +196,7 @@ class Slabs {
   }
   /// Of the slab's own node.
   List& list(HomeClass h, span::GranuleIndex slab, In in) noexcept {
-    Lists& l = lists(h, spans_->window().record(slab).node % nodes_);
+    Lists& l = lists(h, spans_->window().record(slab).node % span::most_nodes);
     return in == In::resident ? l.resident : l.bare;
   }
   span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
@@ -226,7 +226,7 @@ class Slabs {
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
-  unsigned nodes_ = 1;
+  unsigned nodes_ = 1;  // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes
   Class classes_[slab_class_count];
 };
