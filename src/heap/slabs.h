@@ -226,7 +226,7 @@ class Slabs {
   span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
   span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
   const Shapes* shapes_ = nullptr;
-  unsigned nodes_ = 1;  // of whoever cuts modulo span::most_nodes is below it
+  unsigned nodes_ = 1;           // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes
   Class classes_[slab_class_count];
 };
