@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What 64 slots hold when each was busy in turn and nothing is live: resident memory, as the system sees it. The topology and
 // the cpu number come from here (the linker's --wrap). Run with TERRACE_RUNG=getcpu.
+#include "described_machine.h"
 #include "heap/heap.h"
 #include "terrace/malloc.h"
 
@@ -15,23 +16,15 @@ namespace {
 
 constexpr unsigned cpus = 64;
 constexpr std::size_t most_per_slot = 256 * terrace::kib;
-constinit int here = 0;
+using machine::here;
 
 }  // namespace
 
-namespace terrace::os {
-int wrap_current_cpu() noexcept asm("__wrap__ZN7terrace2os11current_cpuEv");
-int wrap_current_cpu() noexcept { return here; }
-}  // namespace terrace::os
-
-namespace terrace::topology {
-void wrap_read(Topology& out, const char* root) noexcept asm("__wrap__ZN7terrace8topology4readERNS0_8TopologyEPKc");
-void wrap_read(Topology& out, const char* /*root*/) noexcept {
+void machine::describe(terrace::topology::Topology& out) noexcept {
   out.cpu_count = cpus;
   out.llc_count = 4;
   for (unsigned c = 0; c < cpus; ++c) out.llc[c] = static_cast<std::uint8_t>(c / 16);
 }
-}  // namespace terrace::topology
 
 namespace terrace::heap {
 namespace {

@@ -2,6 +2,7 @@
 // Blocks on a machine of two nodes with two last-level caches each. The topology and the cpu number come from here (the
 // linker's
 // --wrap). Run with TERRACE_RUNG=getcpu.
+#include "described_machine.h"
 #include "heap/heap.h"
 #include "terrace/malloc.h"
 
@@ -12,18 +13,11 @@
 namespace {
 
 constexpr unsigned cpus = 8;  // 0 and 1 have cache 0, 2 and 3 cache 1 ...; 0 to 3 are node 0
-constinit int here = 0;
+using machine::here;
 
 }  // namespace
 
-namespace terrace::os {
-int wrap_current_cpu() noexcept asm("__wrap__ZN7terrace2os11current_cpuEv");
-int wrap_current_cpu() noexcept { return here; }
-}  // namespace terrace::os
-
-namespace terrace::topology {
-void wrap_read(Topology& out, const char* root) noexcept asm("__wrap__ZN7terrace8topology4readERNS0_8TopologyEPKc");
-void wrap_read(Topology& out, const char* /*root*/) noexcept {
+void machine::describe(terrace::topology::Topology& out) noexcept {
   out.cpu_count = cpus;
   out.llc_count = 4;
   out.node_count = 2;
@@ -32,7 +26,6 @@ void wrap_read(Topology& out, const char* /*root*/) noexcept {
     out.node[c] = static_cast<std::uint8_t>(c / 4);
   }
 }
-}  // namespace terrace::topology
 
 namespace terrace::heap {
 namespace {

@@ -2,11 +2,10 @@
 // Rounds of maintenance on a machine of 1,000 cpus and 64 last-level caches, of which this test plays each cpu in turn: the
 // topology, the cpu number and the clock come from here (the linker's --wrap). Run with TERRACE_RUNG=getcpu and a
 // budget for so many cpus.
+#include "described_machine.h"
 #include "heap/heap.h"
 #include "os/clock.h"
-#include "os/rseq_area.h"
 #include "terrace/malloc.h"
-#include "topology/topology.h"
 
 #include <gtest/gtest.h>
 #include <vector>
@@ -14,26 +13,21 @@
 namespace {
 
 constexpr unsigned cpus = 1000, caches = 64;
-constinit int here = 0;
+using machine::here;
 constinit std::uint64_t milliseconds = 1;
 
 }  // namespace
 
 namespace terrace::os {
-int wrap_current_cpu() noexcept asm("__wrap__ZN7terrace2os11current_cpuEv");
-int wrap_current_cpu() noexcept { return here; }
 std::uint64_t wrap_clock() noexcept asm("__wrap__ZN7terrace2os19coarse_millisecondsEv");
 std::uint64_t wrap_clock() noexcept { return milliseconds; }
 }  // namespace terrace::os
 
-namespace terrace::topology {
-void wrap_read(Topology& out, const char* root) noexcept asm("__wrap__ZN7terrace8topology4readERNS0_8TopologyEPKc");
-void wrap_read(Topology& out, const char* /*root*/) noexcept {
+void machine::describe(terrace::topology::Topology& out) noexcept {
   out.cpu_count = cpus;
   out.llc_count = caches;
   for (unsigned c = 0; c < cpus; ++c) out.llc[c] = static_cast<std::uint8_t>(c / 16);
 }
-}  // namespace terrace::topology
 
 namespace terrace::heap {
 namespace {
