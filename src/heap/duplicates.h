@@ -6,15 +6,43 @@
 
 #include "level/magazine.h"
 
+#include <bit>
+#include <cstring>
+
 namespace terrace::heap {
 
+/// Whether each round lies above the one before, or each below: what programs do that free as they have allocated. Ends where
+/// the order does; a fifth of a nanosecond for each round. Requires n > 1.
+inline bool are_in_order(const std::uint64_t* rounds, unsigned n) noexcept {
+  // Addresses have fewer than 63 bits: the highest bit of a difference is its sign. Of falling ones the differences are taken
+  // the other way round: a block that comes again is neither.
+  const std::uint64_t* const low = rounds[0] < rounds[1] ? rounds : rounds + 1;
+  const std::uint64_t* const high = rounds[0] < rounds[1] ? rounds + 1 : rounds;
+  using Pair = std::uint64_t __attribute__((vector_size(16)));
+  const auto pair_at = [](const std::uint64_t* at) noexcept {
+    Pair pair;
+    std::memcpy(&pair, at, sizeof pair);
+    return pair;
+  };
+  unsigned i = 0;
+  for (; i + 8 < n; i += 8) {
+    const Pair negative = (pair_at(low + i) - pair_at(high + i)) & (pair_at(low + i + 2) - pair_at(high + i + 2)) &
+                          (pair_at(low + i + 4) - pair_at(high + i + 4)) & (pair_at(low + i + 6) - pair_at(high + i + 6));
+    if ((negative[0] & negative[1]) >> 63 == 0) return false;
+  }
+  for (; i + 1 < n; ++i) {
+    if (low[i] >= high[i]) return false;
+  }
+  return true;
+}
+
 /// A block that is there twice, or null. Hashing with open addresses: about a nanosecond for each round.
-inline const void* duplicate_in(level::Magazine m) noexcept {
-  constexpr unsigned bits = 10;
-  static_assert(level::largest_magazine < 1U << (bits - 2), "a table that is a quarter full at most: short runs");
-  std::uint8_t nth[1U << bits] = {};  // 0: nothing; else the round's number + 1, which fits since there are at most 253
-  const std::uint64_t* const rounds = m.begin();
-  for (unsigned i = 0; i < m.count(); ++i) {
+inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n) noexcept {
+  std::uint8_t nth[1024];  // 0: nothing; else the round's number + 1, which fits since there are at most 253
+  static_assert(level::largest_magazine <= sizeof nth / 4, "a table that is a quarter full at most: short runs");
+  const unsigned bits = static_cast<unsigned>(std::bit_width(n)) + 2;
+  std::memset(nth, 0, std::size_t{1} << bits);
+  for (unsigned i = 0; i < n; ++i) {
     const std::uint64_t round = rounds[i];
     auto at = static_cast<unsigned>((round >> 4) * 0x9e3779b97f4a7c15U >> (64 - bits));
     while (nth[at] != 0) {
@@ -24,6 +52,13 @@ inline const void* duplicate_in(level::Magazine m) noexcept {
     nth[at] = static_cast<std::uint8_t>(i + 1);
   }
   return nullptr;
+}
+
+/// The same, as fast as it goes.
+inline const void* duplicate_in(level::Magazine m) noexcept {
+  const unsigned n = m.count();
+  if (n < 2 || are_in_order(m.begin(), n)) return nullptr;
+  return duplicate_by_hash(m.begin(), n);
 }
 
 }  // namespace terrace::heap

@@ -164,7 +164,8 @@ class Depots {
   Shard& at(unsigned nth) noexcept { return storage_[nth]; }
   Shard& at(Place place) noexcept { return storage_[place.depot * layout_.shards + place.shard]; }
   Place place(const Locality& here) const noexcept {
-    return {.depot = here.*layout_.where, .shard = here.slot % layout_.shards};
+    const unsigned slot = here.slot, shards = layout_.shards;
+    return {.depot = here.*layout_.where, .shard = slot < shards ? slot : slot % shards};  // seldom a division
   }
 
   /// The newest magazine of the own shard; if there is none, the oldest of another, which its own slot would ask for last.

@@ -113,6 +113,32 @@ TEST(Duplicates, a_block_that_is_there_twice_is_found_wherever_it_is) {
   }
 }
 
+TEST(Duplicates, are_found_in_rounds_that_rise_fall_or_neither_however_many_there_are) {
+  Memory memory;
+  for (unsigned n = 2; n <= 40; ++n) {
+    for (unsigned first = 0; first < n; ++first) {
+      for (unsigned second = first; second < n; ++second) {  // first == second: none
+        for (const unsigned order : {0, 1, 2}) {
+          Magazine m = Magazine::make(&memory, magazine_kinds - 1);
+          m.set_limit(n);
+          const auto nth = [&](unsigned i) { return block(order == 0 ? i : order == 1 ? n - i : i * 7 % 41); };
+          while (m.has_room()) m.push(nth(m.count() == second ? first : m.count()));
+          ASSERT_EQ(heap::duplicate_in(m), first == second ? nullptr : nth(first)) << n << ": " << first << ", " << second;
+        }
+      }
+    }
+  }
+}
+
+TEST(Duplicates, of_no_or_one_round_there_are_none) {
+  Memory memory;
+  Magazine m = Magazine::make(&memory, magazine_kinds - 1);
+  m.set_limit(2);
+  EXPECT_EQ(heap::duplicate_in(m), nullptr);
+  m.push(block(1));
+  EXPECT_EQ(heap::duplicate_in(m), nullptr);
+}
+
 TEST(Duplicates, different_blocks_are_none) {
   Memory memory;
   for (std::uint64_t stride : {1, 2, 64, 4096, 65536}) {
