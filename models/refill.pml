@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// How chains move between the levels: refill and spill of one size class. Code:
-// src/heap/transfer.cpp, src/level/depot.h, drain_slot() in src/heap/maintenance.cpp. What stands
+// How magazines move between the levels: refill and spill of one size class. Code:
+// src/heap/block_levels.cpp, src/level/depot.h, drain_slot() in src/heap/maintenance.cpp. What stands
 // for what: README.md beside this file.
 //
 // A sequence is one atomic step here, on whatever slot its thread is on in that moment, and so is
@@ -10,8 +10,8 @@
 //
 // Checked
 //   P1  Each block has one owner. Each word, and the depot, has exactly the blocks that it owns.
-//   P2  A thread that has finished an operation has nothing left in its hands: no chain is lost.
-//   P3  A word gets no longer than its cap by frees, the depot no more chains than fit.
+//   P2  A thread that has finished an operation has nothing left in its hands: no magazine is lost.
+//   P3  A word gets no more rounds than its cap by frees, the depot no more magazines than fit.
 //   P4  Such a thread does not have the depot's lock, and there is no deadlock.
 // Threads work for ever; the search covers all states.
 //
@@ -21,16 +21,17 @@
 #define SLOTS 2
 #define BLOCKS 3
 #define CAP 2
-#ifndef CHAINS
-#define CHAINS 1               // that the depot can hold
+#ifndef ROOM
+#define ROOM 1                 // magazines that the depot can hold
 #endif
 
-#define EMPTY 0                // words as in stop_slot.pml
+// A word, or a hand: the round on top * 8 + rounds. Which memory a magazine has does not matter here: `below` has the rest.
+#define EMPTY 0                // no magazine, or one without rounds
 #define STOPPED 7
-#define FIRST(w) ((w) >> 3)
+#define TOP(w) ((w) >> 3)
 #define COUNT(w) ((w) & 7)
-#define CHAIN(b, n) (((b) << 3) | (n))
-#define HAS_BLOCKS(w) (FIRST(w) != 0)
+#define MAGAZINE(b, n) (((b) << 3) | (n))
+#define HAS_ROUNDS(w) (TOP(w) != 0)
 #define GARBAGE 255
 
 // Owners of blocks. HAND: of a thread or of maintenance, between two levels.
@@ -40,17 +41,17 @@
 #define PROGRAM 8
 #define HAND(t) (9 + (t))
 
-#define WORD 0                 // of each slot, at words[WORD + s] and words[RESERVE + s]
-#define RESERVE SLOTS
+#define LOADED 0               // of each slot, at words[LOADED + s] and words[PREVIOUS + s]
+#define PREVIOUS SLOTS
 byte words[2 * SLOTS];
-byte next[BLOCKS + 1];
+byte below[BLOCKS + 1];        // of a round: the magazine without it
 byte owner[BLOCKS + 1];
-byte depot[CHAINS], depot_count;
+byte depot[ROOM], depot_count;
 byte holder;                   // of the depot's lock: thread number + 1
 byte b_, n_, v_;               // scratch of the atomic steps, 0 between them
 
 // P1: `value` names exactly the blocks that `who` owns.
-inline check_chain(value, who) {
+inline check_magazine(value, who) {
   v_ = value;
   if :: v_ == STOPPED -> v_ = EMPTY :: else fi;
   n_ = 0;
@@ -58,8 +59,8 @@ inline check_chain(value, who) {
   assert(n_ == COUNT(v_));
   do
   :: n_ > 0 ->
-    assert(FIRST(v_) != 0 && owner[FIRST(v_)] == who);
-    v_ = next[FIRST(v_)];
+    assert(TOP(v_) != 0 && owner[TOP(v_)] == who);
+    v_ = below[TOP(v_)];
     n_--;
     assert(COUNT(v_) == n_)
   :: else -> break
@@ -72,7 +73,7 @@ inline check_chain(value, who) {
 inline hand_over(value, from, to) {
   v_ = value;
   do
-  :: HAS_BLOCKS(v_) -> assert(owner[FIRST(v_)] == from); owner[FIRST(v_)] = to; v_ = next[FIRST(v_)]
+  :: HAS_ROUNDS(v_) -> assert(owner[TOP(v_)] == from); owner[TOP(v_)] = to; v_ = below[TOP(v_)]
   :: else -> break
   od;
   v_ = 0
@@ -88,13 +89,13 @@ inline take(kind, into) {
     choose_slot();
     d_step {
       if
-      :: HAS_BLOCKS(words[kind + s]) ->
+      :: HAS_ROUNDS(words[kind + s]) ->
         into = words[kind + s];
 #ifndef TAKE_LEAVES
         words[kind + s] = EMPTY;
 #endif
         hand_over(into, AT(kind, s), HAND(_pid));
-        check_chain(words[kind + s], AT(kind, s))
+        check_magazine(words[kind + s], AT(kind, s))
       :: else -> into = EMPTY
       fi;
       s = 0
@@ -102,7 +103,7 @@ inline take(kind, into) {
   }
 }
 
-inline put(kind) {  // the chain stays in w when there is one already
+inline put(kind) {  // the magazine stays in w when there is one already
   atomic {
     choose_slot();
     d_step {
@@ -114,7 +115,7 @@ inline put(kind) {  // the chain stays in w when there is one already
 #endif
         words[kind + s] = w;
         hand_over(w, HAND(_pid), AT(kind, s));
-        check_chain(words[kind + s], AT(kind, s));
+        check_magazine(words[kind + s], AT(kind, s));
         w = EMPTY
       :: else
       fi;
@@ -132,22 +133,22 @@ inline put(kind) {  // the chain stays in w when there is one already
 #define UNLOCK holder = 0
 #endif
 
-// P1 for the depot, whose chains have one owner.
+// P1 for the depot, whose magazines have one owner.
 inline check_depot() {
   n_ = 0;
   for (b_ : 1 .. BLOCKS) { if :: owner[b_] == DEPOT -> n_++ :: else fi }
   for (b_ : 1 .. depot_count) {
     v_ = depot[b_ - 1];
     do
-    :: HAS_BLOCKS(v_) -> assert(owner[FIRST(v_)] == DEPOT); v_ = next[FIRST(v_)]; n_--
+    :: HAS_ROUNDS(v_) -> assert(owner[TOP(v_)] == DEPOT); v_ = below[TOP(v_)]; n_--
     :: else -> break
     od
   }
-  assert(n_ == 0);  // none is missing; none in two chains, or the chains would count more
+  assert(n_ == 0);  // none is missing; none in two magazines, or they would count more
   b_ = 0; v_ = 0
 }
 
-inline fetch_chain(oldest) {
+inline fetch(oldest) {
   if
   :: depot_count == 0   // without the lock: a hint
   :: else ->
@@ -174,22 +175,22 @@ inline fetch_chain(oldest) {
   fi
 }
 
-inline put_back() {
+inline unload() {
   d_step { hand_over(w, HAND(_pid), SLABS); w = EMPTY }
 }
 
-inline store_chain() {
+inline store() {
   if
   :: true ->  // the budget allows it
     LOCK;
     if
-    :: depot_count == CHAINS ->
+    :: depot_count == ROOM ->
 #ifdef LOST_SPILL
       w = EMPTY;
 #endif
       UNLOCK
     :: else ->
-      d_step { at = depot_count; assert(at < CHAINS); depot[at] = w };
+      d_step { at = depot_count; assert(at < ROOM); depot[at] = w };
       d_step {
         depot_count = at + 1; at = 0;
         hand_over(w, HAND(_pid), DEPOT);
@@ -203,20 +204,20 @@ inline store_chain() {
   :: true
   fi;
   if
-  :: w != EMPTY -> put_back()
+  :: w != EMPTY -> unload()
   :: else
   fi
 }
 
-// Up to two blocks that nobody has, as a chain. The slabs have locks of their own.
+// Up to two blocks that nobody has, as a magazine. The slabs have locks of their own.
 inline cut() {
   d_step {
     w = EMPTY;
     for (b_ : 1 .. BLOCKS) {
       if
       :: owner[b_] == SLABS && COUNT(w) < 2 ->
-        next[b_] = w;
-        w = CHAIN(b_, COUNT(w) + 1);
+        below[b_] = w;
+        w = MAGAZINE(b_, COUNT(w) + 1);
         owner[b_] = HAND(_pid)
       :: else
       fi
@@ -230,13 +231,13 @@ inline allocate_block() {
   atomic {
     choose_slot();
     if
-    :: HAS_BLOCKS(words[WORD + s]) ->
+    :: HAS_ROUNDS(words[LOADED + s]) ->
       d_step {
-        b = FIRST(words[WORD + s]);
-        assert(owner[b] == AT(WORD, s));
-        words[WORD + s] = next[b];
-        owner[b] = PROGRAM; next[b] = GARBAGE; b = 0;
-        check_chain(words[WORD + s], AT(WORD, s));
+        b = TOP(words[LOADED + s]);
+        assert(owner[b] == AT(LOADED, s));
+        words[LOADED + s] = below[b];
+        owner[b] = PROGRAM; below[b] = GARBAGE; b = 0;
+        check_magazine(words[LOADED + s], AT(LOADED, s));
         s = 0
       };
       goto finished
@@ -244,26 +245,26 @@ inline allocate_block() {
     fi
   };
   // refill
-  take(RESERVE, w);
-  if :: w == EMPTY -> fetch_chain(false) :: else fi;
+  take(PREVIOUS, w);
+  if :: w == EMPTY -> fetch(false) :: else fi;
   if :: w == EMPTY -> cut() :: else fi;
   if
   :: w == EMPTY -> goto finished   // null
   :: else
   fi;
   d_step {
-    b = FIRST(w);
+    b = TOP(w);
     assert(owner[b] == HAND(_pid));
-    w = next[b];
-    owner[b] = PROGRAM; next[b] = GARBAGE; b = 0
+    w = below[b];
+    owner[b] = PROGRAM; below[b] = GARBAGE; b = 0
   };
   if
   :: w != EMPTY ->
-    put(WORD);
-#ifdef LOST_CHAIN
+    put(LOADED);
+#ifdef LOST_MAGAZINE
     w = EMPTY
 #else
-    if :: w != EMPTY -> store_chain() :: else fi
+    if :: w != EMPTY -> store() :: else fi
 #endif
   :: else
   fi
@@ -274,13 +275,13 @@ inline push() {
   atomic {
     choose_slot();
     if
-    :: COUNT(words[WORD + s]) < CAP ->
+    :: COUNT(words[LOADED + s]) < CAP ->
       d_step {
-        next[b] = words[WORD + s];
-        words[WORD + s] = CHAIN(b, COUNT(words[WORD + s]) + 1);
-        owner[b] = AT(WORD, s);
-        check_chain(words[WORD + s], AT(WORD, s));
-        assert(COUNT(words[WORD + s]) <= CAP);
+        below[b] = words[LOADED + s];
+        words[LOADED + s] = MAGAZINE(b, COUNT(words[LOADED + s]) + 1);
+        owner[b] = AT(LOADED, s);
+        check_magazine(words[LOADED + s], AT(LOADED, s));
+        assert(COUNT(words[LOADED + s]) <= CAP);
         b = 0; s = 0
       };
       goto finished
@@ -289,20 +290,20 @@ inline push() {
   }
 }
 
-// A full word: its chain becomes the reserve, and what was the reserve leaves. Between the two steps somebody else can have put
-// a reserve there: then both chains leave.
+// A full word: its magazine becomes the previous one, and what was the previous one leaves. Between the two steps somebody else
+// can have put one there: then both leave.
 inline spill() {
-  take(WORD, w);
+  take(LOADED, w);
   if
   :: w != EMPTY ->
-    take(RESERVE, before);
-    put(RESERVE);
-#ifdef LOST_RESERVE
+    take(PREVIOUS, before);
+    put(PREVIOUS);
+#ifdef LOST_PREVIOUS
     if :: w == EMPTY -> w = before :: else fi;
     before = EMPTY;
 #endif
     do  // which one leaves first is all the same
-    :: w != EMPTY -> store_chain()
+    :: w != EMPTY -> store()
     :: w == EMPTY && before != EMPTY -> d_step { w = before; before = EMPTY }
     :: else -> break
     od
@@ -335,12 +336,12 @@ finished:
     d_step {
       w = 0; s = 0;
       assert(holder != _pid + 1);  // P4
-      check_chain(EMPTY, HAND(_pid))  // P2
+      check_magazine(EMPTY, HAND(_pid))  // P2
     }
   od
 }
 
-// Drains a slot (stop, start, blocks to the slabs) or takes the oldest chain from the depot.
+// Drains a slot (stop, start, blocks to the slabs) or takes the oldest magazine from the depot.
 active proctype maintenance() {
   byte w, s, at;
 end:
@@ -348,18 +349,18 @@ end:
   :: atomic {
        choose_slot();
        d_step {
-         hand_over(words[WORD + s], AT(WORD, s), HAND(_pid)); words[WORD + s] = STOPPED;
-         hand_over(words[RESERVE + s], AT(RESERVE, s), HAND(_pid)); words[RESERVE + s] = STOPPED
+         hand_over(words[LOADED + s], AT(LOADED, s), HAND(_pid)); words[LOADED + s] = STOPPED;
+         hand_over(words[PREVIOUS + s], AT(PREVIOUS, s), HAND(_pid)); words[PREVIOUS + s] = STOPPED
        }
      };
-     words[WORD + s] = EMPTY;
+     words[LOADED + s] = EMPTY;
      d_step {
-       words[RESERVE + s] = EMPTY; s = 0;
+       words[PREVIOUS + s] = EMPTY; s = 0;
        for (b_ : 1 .. BLOCKS) { if :: owner[b_] == HAND(_pid) -> owner[b_] = SLABS :: else fi };
        b_ = 0
      }
   :: true ->  // not without a guard: the first `else` below would speak of both options
-     fetch_chain(true);
-     if :: w != EMPTY -> put_back() :: else fi
+     fetch(true);
+     if :: w != EMPTY -> unload() :: else fi
   od
 }

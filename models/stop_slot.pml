@@ -4,18 +4,19 @@
 // sequences. Code: stop_words() and start_words() in src/percpu/stop_slot.cpp, the sequences in
 // src/arch/. What stands for what: README.md beside this file.
 //
-//   owner    a thread: pop, push, take_all, put_all on the words of the slot it runs on. It moves
-//            only while it has a CPU. At any step it may lose the CPU, and get another CPU or
-//            another slot later. An abort takes it back to LOAD.
-//   memory   lets the one-entry store buffer of a CPU drain, at any time.
+//   owner    a thread: pop_round, push_round, take_all, put_all on the words of the slot it runs on.
+//            It moves only while it has a CPU. At any step it may lose the CPU, and get another CPU
+//            or another slot later. An abort takes it back to LOAD.
+//   memory   lets the store buffers of a CPU drain, at any time: one of a word and one of a round,
+//            in any order.
 //   remote   stops the words of slot 0, takes what they held, starts them again; ROUNDS times.
 //
 // Checked
-//   P1  Each block has one owner: a word, a thread, the remote. The chain in a word has exactly
-//       the blocks that the word owns.
+//   P1  Each block and each magazine has one owner: a word, a thread, the remote. The magazine in a
+//       word has exactly the blocks that the word owns, and who takes it reads them in its places.
 //   P2  From the moment the remote, after the barrier, sees a word stopped until it starts it, no
-//       commit is done on it and none lands on it.
-//   P3  A pop never finds that somebody wrote into the block that it is about to take.
+//       commit is done on it and none lands on it, nor does a round on the magazine that it held.
+//   P3  A pop never reads a place of a magazine that has another owner by then.
 //   P4  Everything ends (no invalid end state), and every block is accounted for then.
 //   P5  A stop returns, whatever the owners do (-DLIVENESS; weak fairness, no failing barrier).
 //
@@ -39,7 +40,7 @@ bool remote_done;
 #define RUNS (me.cpu != NONE)
 #define SWITCH_IN(c, s) d_step { !RUNS && MAY_RUN(c, s) -> me.cpu = c; me.slot = s }
 #define MY_WORD (me.slot * KINDS + me.kind)
-#define LEAVE me.at = IDLE; me.op = 0; me.kind = 0; me.i = 0; me.w = 0; me.new = 0
+#define LEAVE me.at = IDLE; me.op = 0; me.kind = 0; me.i = 0; me.w = 0; me.top = 0; me.new = 0
 
 inline begin() {
 #ifndef ENDLESS_OWNERS
@@ -48,8 +49,8 @@ inline begin() {
   if
   :: me.block == 0 -> me.op = POP
   :: me.block != 0 -> me.op = PUSH
-  :: me.chain == EMPTY -> me.op = TAKE_ALL
-  :: me.chain != EMPTY -> me.op = PUT_ALL
+  :: me.own == EMPTY -> me.op = TAKE_ALL
+  :: me.own != EMPTY -> me.op = PUT_ALL
   fi;
   if
   :: me.kind = 0
@@ -72,23 +73,44 @@ inline load() {
   if :: x_ == STOPPED -> x_ = EMPTY :: else fi;
 #endif
   if
-  :: me.op == POP && FIRST(x_) != 0 -> me.w = x_; me.at = FOLLOW
-  :: me.op == PUSH && COUNT(x_) < CAP ->
-    next[me.block] = x_;  // the block is still ours, so this is no commit
-    me.new = CHAIN(me.block, COUNT(x_) + 1);
-    me.at = COMMIT
-  :: me.op == TAKE_ALL && FIRST(x_) != 0 -> me.w = x_; me.at = COMMIT
-  :: me.op == PUT_ALL && x_ == EMPTY -> me.new = me.chain; me.at = COMMIT
+  :: me.op == POP && MAGAZINE(x_) != 0 && COUNT(x_) > 0 -> me.w = x_; me.new = x_ - 1; me.at = FOLLOW
+  :: me.op == PUSH && MAGAZINE(x_) != 0 && COUNT(x_) < LIMIT -> me.w = x_; me.new = x_ + 1; me.at = FOLLOW
+  :: me.op == TAKE_ALL && MAGAZINE(x_) != 0 -> me.w = x_; me.at = COMMIT
+  :: me.op == PUT_ALL && x_ == EMPTY -> me.new = me.own; me.at = COMMIT
   :: else -> LEAVE        // empty, full, occupied: the next level
   fi;
   x_ = 0
 }
 
+inline store_round(at_, what) {
+  round_at[me.cpu] = at_;
+  round_to_be[me.cpu] = what
+}
+
+// A pop reads the round on top; a push writes the place above it. Only the word's owner does.
+#define BUFFER_ALLOWS_FOLLOW (me.op == POP || round_at[me.cpu] == NONE)
 inline follow() {
-  me.new = next[FIRST(me.w)];
-  assert(COUNT(me.new) + 1 == COUNT(me.w));  // P3
+  if
+  :: me.op == POP ->
+    assert(magazine_owner[MAGAZINE(me.w)] == me.i);  // P3
+    me.top = ROUND(me.cpu, BEHIND_TOP(me.new))
+  :: else ->
+#ifndef LATE_ROUND
+    store_round(BEHIND_TOP(me.w), me.block)
+#endif
+  fi;
   me.at = COMMIT
 }
+
+#ifdef FILL
+// A thread that has a magazine of its own may push onto it: nobody else knows it.
+#define MAY_FILL (me.block != 0 && me.own != EMPTY && COUNT(me.own) < LIMIT && round_at[me.cpu] == NONE)
+inline fill() {
+  store_round(BEHIND_TOP(me.own), me.block);
+  me.own++;
+  me.block = 0
+}
+#endif
 
 inline store(value) {
   pending_at[me.cpu] = me.i;
@@ -104,6 +126,14 @@ inline store_half() {
   me.at = COMMIT_2
 }
 
+// The place that a pop leaves keeps its round, which nobody must believe: it is garbage at once here.
+inline forget_top() {
+  if
+  :: round_at[me.cpu] != BEHIND_TOP(me.new) -> round[BEHIND_TOP(me.new)] = GARBAGE
+  :: else
+  fi
+}
+
 inline commit() {
 #ifdef SLOT_REREAD
   me.i = MY_WORD;
@@ -112,20 +142,39 @@ inline commit() {
   store(me.new);
   if
   :: me.op == POP ->
-    me.block = FIRST(me.w);
-    assert(owner[me.block] == me.i);
+    me.block = me.top;
+    assert(me.block >= 1 && me.block <= BLOCKS && owner[me.block] == me.i);
     owner[me.block] = THREAD(_pid);
-    next[me.block] = GARBAGE
-  :: me.op == PUSH -> owner[me.block] = me.i; me.block = 0
+    forget_top()
+  :: me.op == PUSH ->
+    owner[me.block] = me.i;
+#ifndef LATE_ROUND
+    me.block = 0
+#endif
   :: me.op == TAKE_ALL ->
-    check_chain(me.w, me.i);
-    me.chain = me.w;
-    hand_over(me.chain, THREAD(_pid))
-  :: me.op == PUT_ALL -> hand_over(me.chain, me.i); me.chain = EMPTY
+    check(me.w, me.i, me.cpu);
+    me.own = me.w;
+    hand_over(me.own, THREAD(_pid), me.cpu)
+  :: me.op == PUT_ALL -> hand_over(me.own, me.i, me.cpu); me.own = EMPTY
   fi;
-  check_chain(me.new, me.i);  // P1
+#ifdef LATE_ROUND
+  if
+  :: me.op == PUSH -> me.at = AFTER
+  :: else -> LEAVE
+  fi
+#else
+  check(me.new, me.i, me.cpu);  // P1
+  LEAVE
+#endif
+}
+
+#ifdef LATE_ROUND
+inline after() {
+  store_round(BEHIND_TOP(me.w), me.block);
+  me.block = 0;
   LEAVE
 }
+#endif
 
 active [THREADS] proctype owner_thread() {
   do
@@ -143,7 +192,13 @@ active [THREADS] proctype owner_thread() {
      }
   :: atomic { RUNS && me.at == IDLE && me.left > 0 -> begin() }
   :: d_step { RUNS && me.at == LOAD -> load() }
-  :: d_step { RUNS && me.at == FOLLOW -> follow() }
+#ifdef FILL
+  :: d_step { RUNS && me.at == IDLE && me.left > 0 && MAY_FILL -> fill() }
+#endif
+  :: d_step { RUNS && me.at == FOLLOW && BUFFER_ALLOWS_FOLLOW -> follow() }
+#ifdef LATE_ROUND
+  :: d_step { RUNS && me.at == AFTER && round_at[me.cpu] == NONE -> after() }
+#endif
 #ifdef TWO_STORES
   :: d_step { RUNS && me.at == COMMIT && pending_at[me.cpu] == NONE -> store_half() }
   :: d_step { RUNS && me.at == COMMIT_2 && pending_at[me.cpu] == NONE -> commit() }
@@ -156,13 +211,16 @@ active [THREADS] proctype owner_thread() {
 
 active proctype memory() {
   do
-  :: d_step { pending_at[0] != NONE -> drain(0) }
-  :: d_step { pending_at[1] != NONE -> drain(1) }
-  :: atomic { OWNERS_DONE && remote_done && pending_at[0] == NONE && pending_at[1] == NONE ->
+  :: d_step { pending_at[0] != NONE -> drain_word(0) }
+  :: d_step { pending_at[1] != NONE -> drain_word(1) }
+  :: d_step { round_at[0] != NONE -> drain_round(0) }
+  :: d_step { round_at[1] != NONE -> drain_round(1) }
+  :: atomic { OWNERS_DONE && remote_done && pending_at[0] == NONE && pending_at[1] == NONE &&
+              round_at[0] == NONE && round_at[1] == NONE ->
        d_step {  // P4
          x_ = 0;
          do
-         :: x_ < WORDS -> check_chain(word[x_], x_); x_++
+         :: x_ < WORDS -> check(word[x_], x_, NONE); x_++
          :: else -> break
          od;
          x_ = 0
@@ -198,6 +256,18 @@ inline barrier() {
   od
 }
 
+#ifdef EARLY_READ
+// The rounds as they are as soon as the word is stopped.
+inline read_early() {
+  x_ = 0;
+  do
+  :: x_ < COUNT(held[k]) -> early[k * LIMIT + x_] = round[PLACE(MAGAZINE(held[k]), x_)]; x_++
+  :: else -> break
+  od;
+  x_ = 0
+}
+#endif
+
 // Compare-and-swap until it succeeds. A word that is still stopped from the last attempt stays.
 inline stop_word() {
   expected = word[k];
@@ -213,7 +283,11 @@ inline stop_word() {
 #else
        held[k] = expected;
 #endif
-       word[k] = STOPPED; expected = 0; break }
+       word[k] = STOPPED; expected = 0;
+#ifdef EARLY_READ
+       read_early();
+#endif
+       break }
   :: atomic { expected != STOPPED && word[k] != expected -> expected = word[k] }
 #endif
   od
@@ -230,23 +304,37 @@ inline undo_word() {
   held[k] = 0
 }
 
-// The blocks are the remote's, which uses their memory for something else.
+// What the word held is the remote's, which uses the memory of blocks and magazine for something else.
 inline take_over() {
-  check_chain(held[k], k);
-  b_ = 1;
+#ifdef EARLY_READ
+  x_ = 0;
   do
-  :: b_ <= BLOCKS ->
-    if :: owner[b_] == k -> owner[b_] = REMOTE; next[b_] = GARBAGE :: else fi;
-    b_++
+  :: x_ < COUNT(held[k]) -> round[PLACE(MAGAZINE(held[k]), x_)] = early[k * LIMIT + x_]; x_++
   :: else -> break
   od;
-  b_ = 0;
+  x_ = 0;
+#endif
+  check(held[k], k, NONE);
+  if
+  :: held[k] != EMPTY ->
+    hand_over(held[k], REMOTE, NONE);
+    x_ = 0;
+    do
+    :: x_ < LIMIT -> round[PLACE(MAGAZINE(held[k]), x_)] = GARBAGE; x_++
+    :: else -> break
+    od;
+    x_ = 0
+  :: else
+  fi;
   held[k] = 0
 }
 
 active proctype remote() {
   byte k, mask, expected, rounds;
   byte held[KINDS];
+#ifdef EARLY_READ
+  byte early[KINDS * LIMIT];
+#endif
   bool all;
 #ifdef KEEP_FIRST_HELD
   bool again;
