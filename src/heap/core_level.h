@@ -48,8 +48,8 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   bool put_previous(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept {
     return put(chosen, chosen.previous[index(h)], m.word());
   }
-  ChainWord take_large(level::Slot& chosen, unsigned word) noexcept { return take(chosen, chosen.large[word]); }
-  bool put_large(level::Slot& chosen, unsigned word, ChainWord block) noexcept {
+  TERRACE_INLINE ChainWord take_large(level::Slot& chosen, unsigned word) noexcept { return take(chosen, chosen.large[word]); }
+  TERRACE_INLINE bool put_large(level::Slot& chosen, unsigned word, ChainWord block) noexcept {
     return put(chosen, chosen.large[word], block);
   }
 

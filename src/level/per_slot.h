@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/assert.h"
+#include "base/attributes.h"
 #include "level/closed.h"
 #include "level/thread_slots.h"
 #include "os/membarrier.h"
@@ -89,7 +90,7 @@ class PerSlot {
 
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used where it can not change.
   /// The word is 0 then.
-  Word take(T& chosen, const Word& word) const noexcept {
+  TERRACE_INLINE Word take(T& chosen, const Word& word) const noexcept {
     expect_no_lock();
     Word taken = 0;
     if (has_sequences()) [[likely]]
@@ -102,7 +103,7 @@ class PerSlot {
     });
   }
   /// False: the word is not 0, or the slot is stopped.
-  bool put(T& chosen, const Word& word, Word value) const noexcept {
+  TERRACE_INLINE bool put(T& chosen, const Word& word, Word value) const noexcept {
     expect_no_lock();
     TERRACE_ASSERT(value >> 8 != 0, "I1: a word gets what is neither magazine nor block");
     if (has_sequences()) [[likely]]
@@ -121,9 +122,10 @@ class PerSlot {
       return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
     return percpu::bump(words, bytes, start) == arch::Sequence::done;
   }
-  /// body(slot), where there are no sequences: nobody else writes the slot's words meanwhile.
+  /// body(slot), where there are no sequences: nobody else writes the slot's words meanwhile. A call, so that what it takes is
+  /// not in the way of those who have sequences.
   template <class Body>
-  auto plainly(T& chosen, Body body) const noexcept {
+  __attribute__((noinline)) auto plainly(T& chosen, Body body) const noexcept {
     if (HasThread<T> && rung_ == percpu::Rung::thread) return body(chosen);
     return percpu::with_some_slot(number_of(chosen), count_, [&](unsigned i) noexcept { return body(slots_[i]); });
   }
