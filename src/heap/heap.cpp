@@ -87,6 +87,11 @@ void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noe
   if (align <= cache_line) {
     if (void* const kept = large_slots_.take(size, zeroed)) return kept;
   }
+  return allocate_span(size, align, zeroed);
+}
+
+// Not part of allocate_large(), so that a block that was kept costs no registers saved.
+void* Heap::allocate_span(std::size_t size, std::size_t align, bool zeroed) noexcept {
   const unsigned node = levels_.node();
   void* const p = large_.allocate(size, align, zeroed, node);
   if (p != nullptr || !maintenance_.make_room(size)) return p;

@@ -98,6 +98,7 @@ class Heap {
   static void check_cleared(void* block, SizeClass c) noexcept;
   void clear_freed(void* p, HomeClass h) noexcept;
 
+  __attribute__((noinline)) void* allocate_span(std::size_t size, std::size_t align, bool zeroed) noexcept;
   void free_large(void* p) noexcept;
   void lock_all() noexcept;
   void unlock_all() noexcept;
