@@ -66,7 +66,7 @@ class Large {
     return round_up(l.line + l.requested, page_) - l.line;
   }
 
-  // A block that was freed and is kept for the next request, see heap/large_cache.cpp. It is no block to is_block(), and
+  // A block that was freed and is kept for the next request, see heap/large_slots.h. It is no block to is_block(), and
   // counted as one that is live.
   /// The record of p if p may be kept, else null. Requires is_block(p).
   LargeRecord* keepable(const void* p) const noexcept {

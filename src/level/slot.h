@@ -10,8 +10,8 @@
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
 //   I4  a word of `large` is empty, `stopped`, or a chain of one large block that is marked as kept; nothing is written to it.
-// I1 and I2 are asserted where a word gets a magazine (heap/core.h, heap/transfer.cpp); Heap::check_invariants() looks at all
-// of them. Who may write a word: see level/per_slot.h. A cap, anybody, atomically.
+// I1 and I2 are asserted where a word gets a magazine (level/per_slot.h, heap/block_levels.cpp); Heap::check_invariants() looks
+// at all of them. Who may write a word: see level/per_slot.h. A cap, anybody, atomically.
 #pragma once
 
 #include "arch/chain.h"
@@ -34,7 +34,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint8_t cap[slot_words];
   MagazineWord words[slot_words + magazine_kinds];  // the last ones never hold anything: see heap/slabs.h
   MagazineWord previous[slot_words];                // slow paths only, as the next two
-  ChainWord large[large_words];                     // a block each, see heap/large_cache.cpp
+  ChainWord large[large_words];                     // a block each, see heap/large_slots.h
   std::uint8_t recent[slot_words];                  // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
