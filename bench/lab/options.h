@@ -11,6 +11,7 @@
 
 #include "../common/line.h"
 #include "../common/options.h"
+#include "terrace/lab_emit.h"
 #include "young.h"
 
 #include <string>
@@ -32,6 +33,7 @@ class Options : public bench::Options {
 
   terrace_lab_config config() const {
     terrace_lab_config c{};
+    c.abi = TERRACE_LAB_ABI;
     c.alignment = 8;
     static constexpr const char* names[TERRACE_LAB_LEVELS] = {"tlab", "clab", "plab", "nlab"};
     for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) c.levels[l] = level(text(names[l], "none"));

@@ -142,7 +142,7 @@ class Young {
  private:
   static constexpr std::size_t page = 4096;
 
-  static void* source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
+  static void* source(void* self, unsigned, std::size_t min, std::size_t desired, std::size_t* actual) {
     auto& young = *static_cast<Young*>(self);
     std::size_t top = young.top_.load(std::memory_order_relaxed);
     for (;;) {
@@ -167,7 +167,7 @@ class Young {
   void collect() {
     const auto begin = std::chrono::steady_clock::now();
     if (!world_.try_stop()) return;
-    terrace_lab_retire_all(heap_);
+    if (terrace_lab_retire_all(heap_) != 0) std::abort();
     if (options_.walk) walk();
     if (options_.pause.count() != 0) {
       const auto end = std::chrono::steady_clock::now() + options_.pause;

@@ -120,6 +120,7 @@ class Lab {
  public:
   Lab(Space& space, int level, int sync) {
     terrace_lab_config config{};
+    config.abi = TERRACE_LAB_ABI;
     config.levels[level].size = lab_bytes;
     config.levels[level].sync = sync;
     config.association = level == TERRACE_LAB_CORE ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;
@@ -146,7 +147,7 @@ class Lab {
   };
 
  private:
-  static void* source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
+  static void* source(void* self, unsigned, std::size_t min, std::size_t desired, std::size_t* actual) {
     std::uint64_t retries = 0;
     for (const std::size_t bytes : {desired, min}) {
       char* const p = static_cast<Space*>(self)->by_cas(bytes, retries);

@@ -9,7 +9,9 @@
  *   [HAB]    C. Kirsch, H. Payer, H. Roeck: Hierarchical PLABs, CLABs, TLABs in Hotspot
  *   [MP-RCS] A. Garthwaite, D. Dice, D. White: Supporting Per-Processor Local-Allocation Buffers Using Lightweight User-Level
  *            Preemption Notification, VEE 2005. Their per-processor LAB is the core level here.
- * docs/guide/lab.md explains how to embed it, docs/theory/85-lab.md how it works.
+ * docs/guide/lab.md explains how to embed it, docs/theory/85-lab.md how it works. What emitted code needs is in lab_emit.h.
+ *
+ * A runtime that keeps TLABs of its own leaves out the thread level and takes ranges from the level above (terrace_lab_take()).
  *
  * Memory is only handed out, never freed: the collector takes it back. Between two collections the runtime calls the allocation
  * functions from any attached thread. For a collection it stops its threads (a safepoint) and calls, in this order,
@@ -27,6 +29,9 @@
  * other thread of the parent was in one of these functions, which at a safepoint is so. vfork: not usable in the child. No
  * function blocks but on its own short locks and on what the runtime's functions do. Since 0.1.
  *
+ * Versions. TERRACE_LAB_ABI counts changes of this file and of lab_emit.h that a compiled caller would notice: a structure, a
+ * function's arguments, a meaning. A configuration names the number that it was compiled with, and another one is refused.
+ *
  * Unloading. The kernel reads the descriptor of a thread's last critical section when it next disturbs the thread, however long
  * after, and ends the process if it has vanished. The engine's descriptors are where the archive is linked in: link such a
  * library with -z nodelete. Where libc registers rseq (glibc from 2.35 on), it may also be unloaded after every thread that has
@@ -42,6 +47,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#define TERRACE_LAB_ABI 2
 
 enum terrace_lab_level {
   TERRACE_LAB_THREAD = 0, /* or whatever is attached */
@@ -85,27 +92,42 @@ enum terrace_lab_association {
 };
 
 struct terrace_lab_config {
+  unsigned abi; /* TERRACE_LAB_ABI; the first member for ever */
   struct terrace_lab_level_config levels[TERRACE_LAB_LEVELS];
   int association;
-  size_t alignment;   /* of every object, buffer and tail, a power of two from 8 to 4096. fill() gets ranges as short as this */
-  size_t young_bytes; /* of the space, for policies and stop_permille. 0: not known; then only TERRACE_LAB_FIXED, without
-                         stop_permille */
-  unsigned stop_permille; /* when less than this part of the space is left, no buffer is refilled any more: objects come from
-                             what buffers have, then from the source. 0: never; else needs `available` and young_bytes */
+  /* Of every object, range, buffer and tail; a power of two from 8 to 4096. */
+  size_t alignment;
+  /* The shortest range that fill() can make a dead object of; a multiple of `alignment`, 0: the same. If it is more, each buffer
+     keeps back its last min_fill bytes, so that no tail is ever shorter. */
+  size_t min_fill;
+  /* A power of two at whose multiples the regions of the space begin: ranges that meet there are not joined. So no object lies
+     across two regions, if source() hands out no range that does. 0: none. */
+  size_t boundary;
+  /* Of the space, for policies and the permilles. 0: not known; then only TERRACE_LAB_FIXED, and no permille. */
+  size_t young_bytes;
+  /* When less than this part of the space is left, no buffer is refilled any more: objects come from what buffers have, then
+     from the source. 0: never; else needs `available` and young_bytes. */
+  unsigned stop_permille;
+  /* All buffers of a level above the thread's, if full, are together at most this part of the space: sizes are cut down to that.
+     A level whose buffers would be smaller than its min_size then is passed over. Looked at again in terrace_lab_collected().
+     0: no such limit; else needs young_bytes. */
+  unsigned buffers_permille;
 
   /*
    * The runtime's functions. They are called by several threads at once, by any thread that allocates. They must not call
    * functions of this file, must not wait for a safepoint, and must not unwind through the engine.
    */
   void* self; /* their first argument */
-  /* At least `min` bytes of the space, `desired` if there are as many; *actual says how many. Start and *actual are multiples
-     of `alignment`; addresses are below 2^63. NULL: the space is exhausted. A range that begins where the buffer it is for ends
-     is joined to it, so an object may lie across two ranges that were handed out one after the other. No address is handed out
-     twice without a safepoint in between. Must be given. */
-  void* (*source)(void* self, size_t min, size_t desired, size_t* actual);
+  /* At least `min` bytes of the space, `desired` if there are as many; *actual says how many. `node` is the NUMA node that the
+     memory is for, by its place in /sys/devices/system/node/online, from 0 on; 0 on a machine of one. Start and *actual are
+     multiples of `alignment`; addresses are below 2^63. NULL: the space is exhausted, or nothing can be had without a safepoint
+     or a lock that may wait for one: see terrace_lab_install(). A range that begins where the buffer it is for ends is joined
+     to it unless that is at a `boundary`, so an object may lie across two ranges that were handed out one after the other. No
+     address is handed out twice without a safepoint in between. Must be given. */
+  void* (*source)(void* self, unsigned node, size_t min, size_t desired, size_t* actual);
   /* Bytes that source() can still hand out, about. NULL if stop_permille is 0. */
   size_t (*available)(void* self);
-  /* Makes [start, end), of at least `alignment` bytes and in no use, walkable: a dead object. NULL: tails are left as they
+  /* Makes [start, end), of at least `min_fill` bytes and in no use, walkable: a dead object. NULL: tails are left as they
      are. */
   void (*fill)(void* self, void* start, void* end);
 };
@@ -127,9 +149,11 @@ struct terrace_lab_counts {
   uint64_t transactions;           /* refills that installed a LAB, of all levels but the thread's */
   uint64_t failed;                 /* critical sections that were seen to be interrupted during a refill */
   uint64_t invalid;                /* refills whose buffer had changed, or whose thread had moved, before they could install */
-  uint64_t sidelined;              /* LABs put aside by these, for the next refill */
+  uint64_t sidelined;              /* LABs put aside by these and by terrace_lab_install(), for the next refill */
   uint64_t sidelined_bytes;        /* in them */
-  uint64_t unused_sidelined;       /* of these, still there at a collection */
+  uint64_t drained;                /* buffers whose rest terrace_lab_drain() has put aside */
+  uint64_t drained_bytes;          /* in these rests */
+  uint64_t unused_sidelined;       /* of what was put aside, still there at a collection */
   uint64_t unused_sidelined_bytes; /* in them; not part of wasted_bytes */
   uint64_t partial;                /* LABs given up with a tail, */
   uint64_t wasted_bytes;           /* the sum of these tails, */
@@ -138,11 +162,12 @@ struct terrace_lab_counts {
 
 struct terrace_lab_counters {
   struct terrace_lab_counts level[TERRACE_LAB_LEVELS];
-  uint64_t direct;       /* objects that came from the source itself */
-  uint64_t direct_bytes; /* in them */
-  uint64_t collections;  /* calls of terrace_lab_collected() */
-  uint64_t flips;        /* of these, changed the association */
-  uint64_t by_core;      /* of these, left it by core */
+  uint64_t direct;        /* objects that came from the source itself */
+  uint64_t direct_bytes;  /* in them */
+  uint64_t padding_bytes; /* filled before and behind objects of terrace_lab_allocate_aligned() */
+  uint64_t collections;   /* calls of terrace_lab_collected() */
+  uint64_t flips;         /* of these, changed the association */
+  uint64_t by_core;       /* of these, left it by core */
 };
 
 /**
@@ -155,16 +180,17 @@ struct terrace_lab_thread {
   char* top; /* next free byte of the TLAB; both NULL when there is none */
   char* end;
   uint64_t active; /* at offset 16: emitted code that takes objects from a core's buffer itself stores 1 here */
-  uint64_t of_the_engine[29];
+  uint64_t of_the_engine[37];
 };
 
 /**
  * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs: some 40 KiB, and 256 bytes per buffer of a core or slot,
  * last-level cache or node.
- * Returns 0 and errno EINVAL when the configuration is invalid: no source; an alignment that is no power of two from 8 to 4096;
- * a size that is no multiple of it; min_size > size or size > max_size; a policy or stop_permille without young_bytes, the
- * latter without available(), or above 1000; an enumerator that does not exist; critical sections elsewhere than on the core
- * level; association by core, or flip, without a core level; flip without a thread level.
+ * Returns 0 and errno EINVAL when the configuration is invalid: another abi; no source; an alignment that is no power of two
+ * from 8 to 4096; a size or min_fill that is no multiple of it; min_size > size or size > max_size; min_size below twice
+ * min_fill, if that is more than the alignment; a boundary that is no power of two or below the alignment; a policy or permille
+ * without young_bytes, a permille above 1000, stop_permille without available(); an enumerator that does not exist; critical
+ * sections elsewhere than on the core level; association by core, or flip, without a core level; flip without a thread level.
  * Threads: safe. Cost: some files are read under /sys, one or two per cpu.
  */
 size_t terrace_lab_heap_bytes(const struct terrace_lab_config* config);
@@ -233,24 +259,97 @@ static inline void* terrace_lab_allocate(struct terrace_lab_thread* thread, size
 void* terrace_lab_allocate_at(struct terrace_lab_thread* thread, int level, size_t size);
 
 /**
+ * terrace_lab_allocate_aligned - an object at a multiple of @alignment: as terrace_lab_allocate(), for the few that need more.
+ * @alignment: a power of two up to 4096. @size: as above.
+ * The gap before it, and one behind it where it comes from no TLAB, are filled and count as padding_bytes.
+ * Returns as above, also NULL where a range of size + alignment + 2 * min_fill bytes can not be had.
+ * Threads: safe for distinct @thread. Cost: a function, as a request for that many bytes; up to two calls of fill().
+ */
+void* terrace_lab_allocate_aligned(struct terrace_lab_thread* thread, size_t size, size_t alignment);
+
+/**
+ * terrace_lab_allocated_bytes - of the objects, padding included, that @thread has been given since it was attached, those that
+ * it took in line from its TLAB included. Not those of the core's buffer by terrace_lab_allocate_core() or emitted code: to
+ * count them would cost a third of what they cost; they are part of the core level's lab_bytes. Threads: by the one that
+ * allocates with @thread, or at a safepoint. Cost: three loads.
+ */
+uint64_t terrace_lab_allocated_bytes(const struct terrace_lab_thread* thread);
+
+/**
  * terrace_lab_allocate_core - as terrace_lab_allocate_at(thread, TERRACE_LAB_CORE, size), without detours: what compiled code
  * calls while the association is by core. Such objects count as allocated by the core's buffer, not by the thread.
  * @size: as above, and below 2^62: the way is too short to look (a runtime checks an array's length before it becomes a size).
  */
 void* terrace_lab_allocate_core(struct terrace_lab_thread* thread, size_t size);
 
+/*
+ * Ranges, for runtimes that keep their own TLABs, and for heaps whose slow way the source can not go. A range is the caller's:
+ * an object, a TLAB whose rest it makes walkable itself. No thread needs to be attached, and none is counted with.
+ */
+
+/**
+ * terrace_lab_take - a range from the buffer of @level, or the next level that exists and can.
+ * @level: TERRACE_LAB_CORE or above; TERRACE_LAB_LEVELS is the source itself.
+ * @min, @desired: bytes, 0 < min <= desired, multiples of the alignment. Larger than a level's max_size: goes past it.
+ * @actual: from min to desired; what a buffer has left is handed out as a short range.
+ * Returns the range; or NULL, as terrace_lab_allocate_slow(), and *actual is as it was.
+ * Threads: safe. Safepoints: never waits for one. Cost: as terrace_lab_allocate_at().
+ */
+void* terrace_lab_take(struct terrace_lab_heap* heap, int level, size_t min, size_t desired, size_t* actual);
+
+/**
+ * terrace_lab_install - gives the engine a range that the runtime has got elsewhere: by a slow way that source() may not go, as
+ * it waits for a lock or a safepoint. The caller cuts what it needs itself off the front, and installs the rest.
+ * @start, @bytes: as a range of source(), at least min_size of @level.
+ * The range goes into the buffer of @level where the caller runs, whose tail is filled, if that is less than @bytes; otherwise,
+ * or while somebody refills the buffer, it is put aside for the next refill of the level.
+ * Returns 0: it is the engine's. -1 and errno EBUSY: too many ranges are put aside (64), or the level is passed over
+ * (buffers_permille); EINVAL: there is no such level, or it is the thread's. Then the range is the caller's as before.
+ * Threads: safe. Cost: a refill without source().
+ */
+int terrace_lab_install(struct terrace_lab_heap* heap, int level, void* start, size_t bytes);
+
+/**
+ * terrace_lab_drain - takes what the buffers of all cores hold, and puts it aside for requests and refills from the core level:
+ * for when source() has nothing left, before a collection. Only for a core level with critical sections, whose buffers nobody
+ * else may take from while threads run; by compare-and-swap a request looks at the neighbours' buffers itself. Returns the
+ * bytes that are to be had now; 0: nothing, the level is by compare-and-swap, or the kernel's membarrier is not to be had (a
+ * sandbox). Buffers that somebody refills at that moment are left out. Threads: safe, also while others allocate; one at a
+ * time. Cost: a membarrier, which interrupts all cpus that run the process, some microseconds; more if threads commit
+ * meanwhile. Without restartable sequences a lock per slot.
+ */
+size_t terrace_lab_drain(struct terrace_lab_heap* heap);
+
+/**
+ * terrace_lab_max_take - the most bytes that one terrace_lab_take() at @level could get from buffers as they are at this
+ * moment, without a refill: HotSpot's unsafe_max_tlab_alloc, less what the source has.
+ * @enough: looks no further when it has found that much. The caller's own buffer is looked at first, then its neighbours',
+ * then the levels above; 1 looks at the own one only, unless that is empty.
+ * Threads: safe; somebody else may be faster. Cost: two loads and what terrace_lab_index() costs, then two loads per buffer.
+ */
+size_t terrace_lab_max_take(const struct terrace_lab_heap* heap, int level, size_t enough);
+
+/**
+ * terrace_lab_free_bytes - in all buffers of @level, and put aside: handed out by the source and not yet by that level.
+ * Threads: safe; exact at a safepoint, not for the thread level otherwise. 0: there is no such level. Cost: proportional to
+ * buffers or threads; a lock.
+ */
+size_t terrace_lab_free_bytes(struct terrace_lab_heap* heap, int level);
+
 /**
  * terrace_lab_retire_all - gives up all buffers of all levels, and fills their tails and what was sidelined.
  * Requires a safepoint: no other thread is in a function that allocates, and those that are stopped in compiled code will load
  * `top` and `end` anew. Need not be followed by a collection: a runtime that only walks its space goes on allocating. The last
  * call before terrace_lab_collected() is the one that the association is decided by.
- * Threads: one at a time. Cost: proportional to threads and buffers; one call of fill() per tail.
+ * Returns 0; or -1 and errno EBUSY, and has done nothing: a buffer is being refilled or drained, so some thread is in a
+ * function of the engine, and this is no safepoint. Threads: one at a time. Cost: proportional to threads and buffers; one call
+ * of fill() per tail.
  */
-void terrace_lab_retire_all(struct terrace_lab_heap* heap);
+int terrace_lab_retire_all(struct terrace_lab_heap* heap);
 
 /**
  * terrace_lab_collected - tells that source() has memory again; adapts sizes and association.
- * @young_bytes: the size that the space has now; 0: as before.
+ * @young_bytes: the size that the space has now, by which buffers_permille cuts sizes down or lets them be; 0: as before.
  * Requires the same safepoint, after terrace_lab_retire_all().
  * Threads: one at a time. Cost: proportional to threads and buffers.
  */
@@ -274,8 +373,8 @@ void terrace_lab_read_counters(struct terrace_lab_heap* heap, struct terrace_lab
 
 /**
  * terrace_lab_size - the size that the next buffer at @level will have: of @thread (NULL: the configured size), or of the core,
- * processor or node that the caller runs on. 0: there is no such level. Closes a transaction of terrace/cs.h, as
- * terrace_lab_index(). Threads: safe; of another thread a size it had lately.
+ * processor or node that the caller runs on. 0: there is no such level, or it is passed over. Closes a transaction of
+ * terrace/cs.h, as terrace_lab_index(). Threads: safe; of another thread a size it had lately.
  */
 size_t terrace_lab_size(const struct terrace_lab_heap* heap, const struct terrace_lab_thread* thread, int level);
 
@@ -284,41 +383,6 @@ size_t terrace_lab_size(const struct terrace_lab_heap* heap, const struct terrac
  * Changes in terrace_lab_collected() only. Threads: safe, but not during that.
  */
 int terrace_lab_associated(const struct terrace_lab_heap* heap);
-
-/*
- * Where the buffers of a level lie: for code that a compiler emits, and for tools. Buffer i has its top, an unsigned number of
- * 8 bytes, at base + i * stride, and its end 8 bytes behind. All of it stays for the life of the heap.
- */
-struct terrace_lab_layout {
-  char* base;
-  size_t stride;
-  unsigned count;
-  /* Offsets from the thread pointer, for emitted critical sections: of the kernel's pointer rseq_cs, and of the 4 bytes with i.
-     Both 0 where there are none (TERRACE_LAB_CAS, and on the rungs without sequences): call terrace_lab_allocate_core().
-     Only for threads that are registered, as libc registers all it starts: in the area of one that is not, i reads as 0 or -1
-     and nothing restarts a section. The 4 bytes below rseq_cs are negative then; terrace_lab_allocate_core() looks. */
-  ptrdiff_t section_offset, slot_offset;
-  int sync; /* TERRACE_LAB_CAS: emitted code may take objects by compare-and-swap, see docs/guide/lab.md.
-               TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; emitted code takes objects by a restartable sequence of its
-               own with these offsets, whose last instruction stores the new top; where they are 0, by
-               terrace_lab_allocate_core() */
-};
-/**
- * terrace_lab_read_layout - where the buffers of @level lie.
- * Returns 0, or -1 and errno EINVAL: there is no such level, or it is the thread's. Threads: safe.
- */
-int terrace_lab_read_layout(const struct terrace_lab_heap* heap, int level, struct terrace_lab_layout* out);
-
-/**
- * terrace_lab_index - the buffer of @level, which exists, that belongs to where the caller runs at this moment; it may be
- * elsewhere at the next. 0 for the thread level. With critical sections: closes a transaction of terrace/cs.h that the caller
- * has open. Threads: safe. Cost: a load or two; without rseq a cpu number from libc.
- */
-unsigned terrace_lab_index(const struct terrace_lab_heap* heap, int level);
-
-/* The value of `top` while a buffer is being refilled, PLAB_REFILL_IN_PROGRESS of [HAB]: with any size added it is above `end`.
- */
-#define TERRACE_LAB_REFILLING (UINT64_C(1) << 63)
 
 #ifdef __cplusplus
 }

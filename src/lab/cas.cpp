@@ -46,7 +46,8 @@ Range Heap::refill_by_cas(const level::Locality& here, int level, Buffer& b, std
   Level& l = levels_[level];
   const Range old{seen, b.end.load(std::memory_order_relaxed)};  // relaxed: [L1]
   Request wanted = for_refill(l, b, r);
-  const Range lab = take(here, level + 1, wanted);
+  Range lab = l.sidelined.take(wanted.min);
+  if (lab.empty()) lab = take(here, level + 1, wanted);
   if (lab.empty()) {
     if (!is(Mutant::stays_closed)) b.top.store(seen, std::memory_order_release);  // [L1]
     return {};
@@ -91,7 +92,7 @@ Range Heap::take_by_cas(const level::Locality& here, int level, const Request& r
     }
     return got;
   }
-  return {};
+  return l.sidelined.cut(r, min_fill_);
 }
 
 }  // namespace terrace::lab

@@ -44,10 +44,12 @@ void Heap::read_counters(terrace_lab_counters& out) noexcept {
   add_counts(out.level[TERRACE_LAB_THREAD], departed_.counts);
   out.direct = departed_.direct.read();
   out.direct_bytes = departed_.direct_bytes.read();
+  out.padding_bytes = departed_.padding_bytes.read();
   for (const Thread* t = threads_; t != nullptr; t = t->next) {
     add_counts(out.level[TERRACE_LAB_THREAD], t->counts);
     out.direct += t->direct.read();
     out.direct_bytes += t->direct_bytes.read();
+    out.padding_bytes += t->padding_bytes.read();
   }
   for (int l = TERRACE_LAB_CORE; l < TERRACE_LAB_LEVELS; ++l) {
     const Level& level = levels_[l];
@@ -55,6 +57,8 @@ void Heap::read_counters(terrace_lab_counters& out) noexcept {
       add_counts(out.level[l], level.buffers[i].counts);
       add_events(out.level[l], level.buffers[i]);
     }
+    out.level[l].drained = level.drained.read();
+    out.level[l].drained_bytes = level.drained_bytes.read();
     out.level[l].unused_sidelined = level.unused_sidelined.read();
     out.level[l].unused_sidelined_bytes = level.unused_sidelined_bytes.read();
   }

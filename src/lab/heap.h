@@ -9,8 +9,12 @@
 // Invariants
 //   I1  A byte of the space belongs to one of: the source, a buffer's [top, end), somebody's hands (a range that was taken and
 //       not installed yet), the sidelined, an object, a filler. Objects and fillers stay what they are until a collection.
-//   I2  A buffer whose top is `refilling` is written by the thread that has set it, and by nobody else. end changes only then.
-//   I3  top <= end, unless refilling; both are multiples of the alignment.
+//   I2  A buffer that is closed, its top being `refilling` or `draining`, is written by the thread that has set it, and by
+//   nobody
+//       else. end changes only then.
+//   I3  top <= end, unless closed; both are multiples of the alignment.
+//   I5  A buffer's range goes on for `reserve` bytes behind end: at least min_fill where that is more than the alignment, else
+//       nothing. So its tail is never too short to be filled, however it was allocated from.
 #pragma once
 
 #include "arch/sequences.h"
@@ -19,6 +23,7 @@
 #include "level/levels.h"
 #include "level/per_slot.h"
 #include "os/mutex.h"
+#include "terrace/lab_emit.h"
 
 #include <atomic>
 #include <bit>
@@ -26,6 +31,8 @@
 namespace terrace::lab {
 
 inline constexpr std::uint64_t refilling = TERRACE_LAB_REFILLING;
+inline constexpr std::uint64_t draining = refilling | 1;  // another value, so that one who drains sees that a refill was faster
+constexpr bool is_closed(std::uint64_t top) noexcept { return top >= refilling; }
 inline constexpr std::size_t no_false_sharing = 128;  // pairs of lines are prefetched together
 
 struct Range {
@@ -54,14 +61,15 @@ struct alignas(no_false_sharing) Buffer {
   std::uint64_t start;
   std::uint64_t bytes;               // went through it since the last collection, without those since `start`
   std::atomic<std::size_t> desired;  // size of the next one
+  std::uint64_t drained_top;         // of who drains it, under a lock: what top was
   Share share;
   alignas(no_false_sharing) Counts counts;
   // Events that somebody else may cause.
   std::atomic<std::uint64_t> foreign, busy, neighbours, failed, invalid, sidelined, sidelined_bytes;
 };
-inline constexpr int buffer_shift = std::countr_zero(sizeof(Buffer));
+inline constexpr int buffer_shift = TERRACE_LAB_BUFFER_SHIFT;
 static_assert(sizeof(Buffer) == std::size_t{1} << buffer_shift);
-static_assert(offsetof(Buffer, top) == 0 && offsetof(Buffer, end) == 8);
+static_assert(offsetof(Buffer, top) == TERRACE_LAB_BUFFER_TOP_OFFSET && offsetof(Buffer, end) == TERRACE_LAB_BUFFER_END_OFFSET);
 
 class Heap;
 
@@ -82,19 +90,24 @@ struct Thread {
   std::size_t desired;
   std::size_t waste_limit;  // a tail larger than this is kept, and the object allocated elsewhere
   std::uint64_t bytes;      // allocated since the last collection, without those since `start`
+  std::uint64_t earlier;    // and before that
   Share share;
   Counts counts;
-  LockedCounter direct, direct_bytes;
+  LockedCounter direct, direct_bytes, padding_bytes;
 };
-static_assert(sizeof(Thread) <= sizeof(terrace_lab_thread) && offsetof(Thread, top) == 0 && offsetof(Thread, end) == 8);
+static_assert(sizeof(Thread) <= sizeof(terrace_lab_thread) && offsetof(Thread, top) == TERRACE_LAB_TOP_OFFSET &&
+              offsetof(Thread, end) == TERRACE_LAB_END_OFFSET && offsetof(Thread, active) == TERRACE_LAB_ACTIVE_OFFSET);
 
-/// Buffers that could not be installed: [MP-RCS] 5.1. Few, and rarely any.
+/// Ranges that could not be installed ([MP-RCS] 5.1), were not needed at once, or were drained. Few, and rarely any.
 class Sidelined {
  public:
   /// False: there is no place for it.
   bool put(Range lab) noexcept;
   /// One of at least `min` bytes; empty when there is none.
   Range take(std::size_t min) noexcept;
+  /// A piece of one for `r`; what is left of that is nothing or has `least` bytes.
+  Range cut(const Request& r, std::size_t least) noexcept;
+  std::size_t bytes() noexcept;
   unsigned count() const noexcept { return count_.load(std::memory_order_relaxed); }  // relaxed: a hint
   Range at(unsigned i) const noexcept { return ranges_[i]; }                          // at a safepoint
   void clear() noexcept { count_.store(0, std::memory_order_relaxed); }               // at a safepoint
@@ -129,8 +142,9 @@ class Heap {
     Buffer* buffers;
     unsigned count;  // 0: there is no such level
     Sidelined sidelined;
-    SharedCounter unused_sidelined, unused_sidelined_bytes;
+    SharedCounter unused_sidelined, unused_sidelined_bytes, drained, drained_bytes;
     bool restartable() const noexcept { return config.sync == TERRACE_LAB_RESTARTABLE; }
+    bool passed_over() const noexcept { return bounds.most == 0; }
   };
 
   /// `sysfs_root`: where the machine is described; any machine can be tested on any other.
@@ -155,9 +169,19 @@ class Heap {
   }
   /// An object, from `level` or the next that can.
   void* allocate_at(Thread& thread, int level, std::size_t size) noexcept;
+  void* allocate_aligned(Thread& thread, std::size_t size, std::size_t alignment) noexcept;
+
+  // Ranges: ranges.cpp, drain.cpp
+  Range take_range(int level, Request r) noexcept;
+  enum class Install { done, busy, no_level };
+  Install install_range(int level, Range range) noexcept;
+  std::size_t drain() noexcept;
+  std::size_t max_take(int level, std::size_t enough) const noexcept;
+  std::size_t free_bytes(int level) noexcept;
 
   // Safepoint.
-  void retire_all() noexcept;
+  /// False: a buffer is closed, and nothing was done.
+  bool retire_all() noexcept;
   void collected(std::size_t young_bytes) noexcept;
   void walk(terrace_lab_visitor* visit, void* argument) noexcept;
 
@@ -168,6 +192,7 @@ class Heap {
   /// Zeros where there are no sequences.
   arch::Area area() const noexcept { return has_area_ ? area_ : arch::Area{}; }
   unsigned index_here(int l) const noexcept { return index_at(l, locate()); }
+  void read_attributes(terrace_lab_attributes& out) const noexcept;
 
  private:
   friend BufferLevel;
@@ -190,6 +215,13 @@ class Heap {
   Range take_tail(Level& l, const Request& r) noexcept;
   bool close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) noexcept;
   void sideline(Level& l, Buffer& b, Range lab) noexcept;
+  bool put_aside(Level& l, Buffer& b, Range lab) noexcept;
+  Install install_by_cas(int level, Range range) noexcept;
+  Install install_restartably(int level, Range range) noexcept;
+  bool stop(Buffer& b) const noexcept;
+  bool stop_all(Level& l) noexcept;
+  bool stop_by_barrier(Level& l) noexcept;
+  std::size_t take_stopped(Level& l, Buffer& b) noexcept;
 
   /// What is asked of the level above for a buffer that is to serve `r`.
   Request for_refill(const Level& l, const Buffer& b, const Request& r) const noexcept;
@@ -198,6 +230,13 @@ class Heap {
   bool near_the_end() const noexcept;
   void fill(Range tail) noexcept;
   void give_up(Counts& counts, Range tail) noexcept;
+  void pad(Thread& thread, Range gap) noexcept;
+  std::uint64_t aligned_start(std::uint64_t start, std::size_t alignment) const noexcept;
+  /// What has not been handed out of a buffer with these words. Nothing, if it has never had a range.
+  Range tail_of(std::uint64_t top, std::uint64_t end) const noexcept { return end == 0 ? Range{} : Range{top, end + reserve_}; }
+  /// Whether a range goes on where a buffer ends, in the same region.
+  bool joins(Range tail, Range range) const noexcept;
+  void apply_limit() noexcept;
   bool refill_thread(Thread& thread, std::size_t size) noexcept;
   void retire(Thread& thread) noexcept;
   std::uint64_t retire_buffers(int level) noexcept;
@@ -219,11 +258,14 @@ class Heap {
   arch::Area area_;
   bool has_area_;
   bool by_core_;
+  std::size_t min_fill_, reserve_;
+  std::uint64_t boundary_;  // 2^63: none
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection
   unsigned allocating_threads_;
   unsigned departed_allocating_;  // threads that allocated since the last collection and were detached
   std::uint64_t collections_, flips_, collections_by_core_;
+  os::RankedMutex<os::Rank::lab_drain> drain_mutex_;
   os::RankedMutex<os::Rank::lab_threads> threads_mutex_;
   Thread* threads_;
   Thread departed_;  // sums of those that were detached

@@ -15,9 +15,20 @@ constexpr unsigned buffers_before_first = 2;
 constexpr std::size_t default_min_part = 8, default_growth = 64;
 constexpr std::size_t least_alignment = 8, most_alignment = 4096;
 
+std::size_t min_fill_of(const terrace_lab_config& config) noexcept {
+  return config.min_fill != 0 ? config.min_fill : config.alignment;
+}
+// LAB I5
+std::size_t reserve_of(const terrace_lab_config& config) noexcept {
+  return min_fill_of(config) > config.alignment ? min_fill_of(config) : 0;
+}
+
 // Zeros of the configuration replaced by what they stand for.
-terrace_lab_level_config completed(terrace_lab_level_config c, std::size_t alignment) noexcept {
-  if (c.min_size == 0) c.min_size = max_of(round_up(c.size / default_min_part, alignment), alignment);
+terrace_lab_level_config completed(terrace_lab_level_config c, const terrace_lab_config& config) noexcept {
+  if (c.min_size == 0) {
+    c.min_size =
+        max_of(max_of(round_up(c.size / default_min_part, config.alignment), config.alignment), 2 * reserve_of(config));
+  }
   if (c.max_size == 0) c.max_size = c.sizing == TERRACE_LAB_FIXED ? c.size : c.size * default_growth;
   if (c.sizing == TERRACE_LAB_FIXED) c.max_size = c.size;
   return c;
@@ -25,24 +36,30 @@ terrace_lab_level_config completed(terrace_lab_level_config c, std::size_t align
 
 bool is_valid(int level, const terrace_lab_level_config& given, const terrace_lab_config& config) noexcept {
   if (given.size == 0) return true;
-  const terrace_lab_level_config c = completed(given, config.alignment);
+  const terrace_lab_level_config c = completed(given, config);
   if (c.size > ~std::size_t{0} / 2 / default_growth) return false;
   for (const std::size_t bytes : {c.size, c.min_size, c.max_size}) {
     if (bytes % config.alignment != 0) return false;
   }
-  if (c.min_size > c.size || c.size > c.max_size) return false;
+  if (c.min_size > c.size || c.size > c.max_size || c.min_size < 2 * reserve_of(config)) return false;
   if (c.sizing < TERRACE_LAB_FIXED || c.sizing > TERRACE_LAB_DOUBLING) return false;
   if (c.sizing != TERRACE_LAB_FIXED && config.young_bytes == 0) return false;
   return c.sync == TERRACE_LAB_CAS || (c.sync == TERRACE_LAB_RESTARTABLE && level == TERRACE_LAB_CORE);
 }
 
-bool is_valid(const terrace_lab_config& config) noexcept {
+bool has_valid_space(const terrace_lab_config& config) noexcept {
+  if (config.source == nullptr) return false;
   if (!is_power_of_two(config.alignment) || config.alignment < least_alignment || config.alignment > most_alignment)
     return false;
-  if (config.source == nullptr) return false;
-  if (config.stop_permille > 1000 || (config.stop_permille != 0 && (config.available == nullptr || config.young_bytes == 0))) {
-    return false;
-  }
+  if (config.min_fill % config.alignment != 0 || config.min_fill > most_alignment) return false;
+  if (config.boundary != 0 && (!is_power_of_two(config.boundary) || config.boundary < config.alignment)) return false;
+  if (config.stop_permille > 1000 || config.buffers_permille > 1000) return false;
+  if (config.stop_permille != 0 && config.available == nullptr) return false;
+  return (config.stop_permille == 0 && config.buffers_permille == 0) || config.young_bytes != 0;
+}
+
+bool is_valid(const terrace_lab_config& config) noexcept {
+  if (config.abi != TERRACE_LAB_ABI || !has_valid_space(config)) return false;
   if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_FLIP) return false;
   if (config.association != TERRACE_LAB_BY_THREAD && config.levels[TERRACE_LAB_CORE].size == 0) return false;
   if (config.association == TERRACE_LAB_FLIP && config.levels[TERRACE_LAB_THREAD].size == 0) return false;
@@ -96,6 +113,9 @@ Heap* Heap::make(void* memory, const terrace_lab_config& config, const char* sys
 void Heap::open(const terrace_lab_config& config, std::byte* memory, const char* sysfs_root) noexcept {
   config_ = config;
   young_bytes_ = config.young_bytes;
+  min_fill_ = min_fill_of(config);
+  reserve_ = reserve_of(config);
+  boundary_ = config.boundary != 0 ? config.boundary : std::uint64_t{1} << 63;
   by_core_ = config.association == TERRACE_LAB_BY_CORE;
   allocating_threads_ = 1;
   topology::read(topology_, sysfs_root);
@@ -109,7 +129,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory, const char*
     Level& level = levels_[l];
     level.config = config.levels[l];
     if (level.config.size == 0) continue;
-    level.config = completed(level.config, config.alignment);
+    level.config = completed(level.config, config);
     level.bounds = {.least = level.config.min_size, .most = level.config.max_size, .alignment = config.alignment};
     level.count = count_of(l, level.config, topology_, cores_);
     if (level.count == 0) continue;
@@ -118,6 +138,24 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory, const char*
     for (unsigned i = 0; i < level.count; ++i) set_size(level.buffers[i], level.config.size);
     if (level.restartable()) slots_.open(ladder, level.buffers, level.count);
   }
+  apply_limit();
+}
+
+void Heap::read_attributes(terrace_lab_attributes& out) const noexcept {
+  const bool by_thread = exists(TERRACE_LAB_THREAD) && config_.association != TERRACE_LAB_BY_CORE;
+  const bool from_core = exists(TERRACE_LAB_CORE) && config_.association != TERRACE_LAB_BY_THREAD;
+  const std::size_t largest = max_of(by_thread ? levels_[TERRACE_LAB_THREAD].config.max_size : 0,
+                                     from_core ? levels_[TERRACE_LAB_CORE].config.max_size : 0);
+  out = {.abi = TERRACE_LAB_ABI,
+         .buffer_shift = TERRACE_LAB_BUFFER_SHIFT,
+         .granule = config_.alignment,
+         .min_fill = min_fill_,
+         .large_threshold = largest < reserve_ ? 0 : largest - reserve_,
+         .top_offset = TERRACE_LAB_TOP_OFFSET,
+         .end_offset = TERRACE_LAB_END_OFFSET,
+         .active_offset = TERRACE_LAB_ACTIVE_OFFSET,
+         .buffer_top_offset = TERRACE_LAB_BUFFER_TOP_OFFSET,
+         .buffer_end_offset = TERRACE_LAB_BUFFER_END_OFFSET};
 }
 
 }  // namespace terrace::lab

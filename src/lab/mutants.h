@@ -14,17 +14,21 @@ namespace terrace::lab {
 
 enum class Mutant {
   none,
-  trusts_the_section,        // restartable: what reads as valid after the call of source() is not reopened
-  reopens_over_other_words,  // restartable: after an interruption, top and end may be others than before
-  reopens_on_another_slot,   // restartable: and the slot, too
-  closes_by_plain_store,     // restartable: top is closed without a look at the section
-  installs_the_sidelined,    // restartable: a buffer that is put aside is used all the same
-  loses_the_sidelined,       // restartable: or forgotten
-  closes_whatever_is_there,  // cas: top is closed without comparing
-  takes_by_plain_store,      // cas: top is moved without comparing
-  stays_closed,              // cas: a refill that has got nothing leaves the buffer closed
-  end_after_top,             // both: the buffer is opened before its end is known
-  leaves_tails,              // both: a tail is not filled
+  trusts_the_section,          // restartable: what reads as valid after the call of source() is not reopened
+  reopens_over_other_words,    // restartable: after an interruption, top and end may be others than before
+  reopens_on_another_slot,     // restartable: and the slot, too
+  closes_by_plain_store,       // restartable: top is closed without a look at the section
+  installs_the_sidelined,      // restartable: a buffer that is put aside is used all the same
+  loses_the_sidelined,         // restartable: or forgotten
+  drains_without_barrier,      // restartable: another core's buffer is taken while a sequence may be about to commit to it
+  drains_without_second_look,  // restartable: what such a sequence has committed meanwhile is not looked at
+  closes_whatever_is_there,    // cas: top is closed without comparing
+  takes_by_plain_store,        // cas: top is moved without comparing
+  stays_closed,                // cas: a refill that has got nothing leaves the buffer closed
+  end_after_top,               // both: the buffer is opened before its end is known
+  leaves_tails,                // both: a tail is not filled
+  leaves_short_tails,          // both: buffers are used to their last byte
+  joins_regions,               // both: ranges that meet at a boundary are joined
 };
 
 #if defined(TERRACE_LAB_MUTANT)

@@ -2,6 +2,7 @@
 // The C interface, include/terrace/lab.h.
 #include "lab/heap.h"
 #include "percpu/transaction.h"
+#include "terrace/lab_emit.h"
 
 #include <cerrno>
 
@@ -59,7 +60,44 @@ TERRACE_LAB_PUBLIC __attribute__((aligned(64))) void* terrace_lab_allocate_core(
   return Heap::allocate_core(inside(thread), size);
 }
 
-TERRACE_LAB_PUBLIC void terrace_lab_retire_all(terrace_lab_heap* heap) { inside(heap).retire_all(); }
+TERRACE_LAB_PUBLIC void* terrace_lab_allocate_aligned(terrace_lab_thread* thread, size_t size, size_t alignment) {
+  return inside(thread).heap->allocate_aligned(inside(thread), size, alignment);
+}
+
+TERRACE_LAB_PUBLIC uint64_t terrace_lab_allocated_bytes(const terrace_lab_thread* thread) {
+  const auto& t = *reinterpret_cast<const Thread*>(thread);
+  return t.earlier + t.bytes + (t.top - t.start);
+}
+
+TERRACE_LAB_PUBLIC void* terrace_lab_take(terrace_lab_heap* heap, int level, size_t min, size_t desired, size_t* actual) {
+  const terrace::lab::Range got = inside(heap).take_range(level, {.min = min, .desired = desired});
+  if (got.empty()) return nullptr;
+  *actual = got.size();
+  return terrace::pointer_to(got.start);
+}
+
+TERRACE_LAB_PUBLIC int terrace_lab_install(terrace_lab_heap* heap, int level, void* start, size_t bytes) {
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  const Heap::Install result =
+      is_shared(level) ? inside(heap).install_range(level, {address, address + bytes}) : Heap::Install::no_level;
+  if (result == Heap::Install::done) return 0;
+  errno = result == Heap::Install::busy ? EBUSY : EINVAL;
+  return -1;
+}
+
+TERRACE_LAB_PUBLIC size_t terrace_lab_drain(terrace_lab_heap* heap) { return inside(heap).drain(); }
+
+TERRACE_LAB_PUBLIC size_t terrace_lab_max_take(const terrace_lab_heap* heap, int level, size_t enough) {
+  return inside(heap).max_take(level, enough);
+}
+
+TERRACE_LAB_PUBLIC size_t terrace_lab_free_bytes(terrace_lab_heap* heap, int level) { return inside(heap).free_bytes(level); }
+
+TERRACE_LAB_PUBLIC int terrace_lab_retire_all(terrace_lab_heap* heap) {
+  if (inside(heap).retire_all()) return 0;
+  errno = EBUSY;
+  return -1;
+}
 
 TERRACE_LAB_PUBLIC void terrace_lab_collected(terrace_lab_heap* heap, size_t young_bytes) {
   inside(heap).collected(young_bytes);
@@ -79,6 +117,10 @@ TERRACE_LAB_PUBLIC size_t terrace_lab_size(const terrace_lab_heap* heap, const t
 
 TERRACE_LAB_PUBLIC int terrace_lab_associated(const terrace_lab_heap* heap) {
   return inside(heap).by_core() ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;
+}
+
+TERRACE_LAB_PUBLIC void terrace_lab_read_attributes(const terrace_lab_heap* heap, terrace_lab_attributes* out) {
+  inside(heap).read_attributes(*out);
 }
 
 TERRACE_LAB_PUBLIC int terrace_lab_read_layout(const terrace_lab_heap* heap, int level, terrace_lab_layout* out) {

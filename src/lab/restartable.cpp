@@ -29,7 +29,8 @@ Range Heap::take_restartably(const level::Locality& here, int level, const Reque
     }
     bool again = false;
     const Range got = refill_restartably(here, level, r, again);
-    if (!again) return got;
+    if (!got.empty()) return got;
+    if (!again) return l.sidelined.cut(r, min_fill_);
   }
 }
 
@@ -44,7 +45,7 @@ Range Heap::take_tail(Level& l, const Request& r) noexcept {
   const std::uint64_t top = b.top.load(std::memory_order_acquire);  // [L2] acquire, pairs with the last store of install()
   const std::uint64_t end = b.end.load(std::memory_order_relaxed);
   const bool taken =
-      top != refilling && end - top >= r.min && end - top < r.desired && percpu::store64(&b.top, end) == arch::Sequence::done;
+      !is_closed(top) && end - top >= r.min && end - top < r.desired && percpu::store64(&b.top, end) == arch::Sequence::done;
   percpu::invalidate();
   return taken ? Range{top, end} : Range{};
 }
@@ -76,13 +77,12 @@ bool Heap::close(Level& l, unsigned slot, std::uint64_t top, std::uint64_t end) 
 
 void Heap::sideline(Level& l, Buffer& b, Range lab) noexcept {
   if (is(Mutant::loses_the_sidelined)) return;
-  if (!l.sidelined.put(lab)) {  // it will not be used any more
-    l.unused_sidelined.add();
-    l.unused_sidelined_bytes.add(lab.size());
-    fill(lab);
-  }
-  b.sidelined.fetch_add(1, std::memory_order_relaxed);
+  if (put_aside(l, b, lab)) return;
+  b.sidelined.fetch_add(1, std::memory_order_relaxed);  // it will not be used any more
   b.sidelined_bytes.fetch_add(lab.size(), std::memory_order_relaxed);
+  l.unused_sidelined.add();
+  l.unused_sidelined_bytes.add(lab.size());
+  fill(lab);
 }
 
 // `again`: the slot is not as it was; the caller begins anew.
@@ -95,7 +95,7 @@ Range Heap::refill_restartably(const level::Locality& here, int level, const Req
   }
   Buffer& b = l.buffers[slot];
   const Range old{b.top.load(std::memory_order_acquire), b.end.load(std::memory_order_relaxed)};  // [L2]
-  if (old.start == refilling) {
+  if (is_closed(old.start)) {
     percpu::invalidate();
     b.busy.fetch_add(1, std::memory_order_relaxed);
     return {};

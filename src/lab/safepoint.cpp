@@ -10,7 +10,7 @@ std::uint64_t Heap::retire_buffers(int level) noexcept {
   std::uint64_t unused = 0;
   for (unsigned i = 0; i < l.count; ++i) {
     Buffer& b = l.buffers[i];
-    const Range tail{b.top.load(std::memory_order_relaxed), b.end.load(std::memory_order_relaxed)};
+    const Range tail = tail_of(b.top.load(std::memory_order_relaxed), b.end.load(std::memory_order_relaxed));
     b.bytes += tail.start - b.start;
     b.start = 0;
     b.counts.retired_bytes.add(tail.size());
@@ -29,10 +29,17 @@ std::uint64_t Heap::retire_buffers(int level) noexcept {
   return unused;
 }
 
-void Heap::retire_all() noexcept {
+bool Heap::retire_all() noexcept {
   const os::LockGuard guard(threads_mutex_);
+  for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
+    const Level& l = levels_[level];
+    for (unsigned i = 0; i < l.count; ++i) {
+      // [L1][L2] acquire, pairs with the release that opens the buffer, if this is a safepoint.
+      if (is_closed(l.buffers[i].top.load(std::memory_order_acquire))) return false;
+    }
+  }
   for (Thread* t = threads_; t != nullptr; t = t->next) {
-    const std::uint64_t tail = t->end - t->top;
+    const std::uint64_t tail = tail_of(t->top, t->end).size();
     t->counts.retired_bytes.add(tail);
     if (!by_core_) unused_ += tail;
     retire(*t);
@@ -40,6 +47,25 @@ void Heap::retire_all() noexcept {
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
     const std::uint64_t unused = retire_buffers(level);
     if (by_core_ && level == TERRACE_LAB_CORE) unused_ += unused;
+  }
+  return true;
+}
+
+// The sizes that all buffers of a level may have together in the space as it is.
+void Heap::apply_limit() noexcept {
+  for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
+    Level& l = levels_[level];
+    if (l.count == 0) continue;
+    l.bounds.most = l.config.max_size;
+    if (config_.buffers_permille != 0) {
+      const std::size_t even = young_bytes_ / 1000 * config_.buffers_permille / l.count;
+      l.bounds.most = min_of(l.bounds.most, round_down(even, config_.alignment));
+      if (l.bounds.most < l.bounds.least) l.bounds.most = 0;
+    }
+    for (unsigned i = 0; i < l.count; ++i) {
+      Buffer& b = l.buffers[i];
+      set_size(b, l.bounds.clamp(l.config.sizing == TERRACE_LAB_FIXED ? l.config.size : size_of(b)));
+    }
   }
 }
 
@@ -100,6 +126,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   allocating_threads_ = max_of(allocating, 1U);
 
   flip_if_needed();
+  apply_limit();
   const Level& tlab = levels_[TERRACE_LAB_THREAD];
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     if (tlab.config.sizing == TERRACE_LAB_GROWING && !by_core_) {
@@ -108,6 +135,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
     } else if (tlab.config.sizing == TERRACE_LAB_DOUBLING) {
       t->desired = decayed(t->desired, tlab.bounds);
     }
+    t->earlier += t->bytes;
     t->bytes = t->active = 0;
   }
   departed_.bytes = departed_allocating_ = 0;
@@ -121,11 +149,12 @@ void Heap::walk(terrace_lab_visitor* visit, void* argument) noexcept {
     if (!tail.empty()) visit(argument, level, pointer_to(tail.start), pointer_to(tail.end));
   };
   const os::LockGuard guard(threads_mutex_);
-  for (const Thread* t = threads_; t != nullptr; t = t->next) show(TERRACE_LAB_THREAD, {t->top, t->end});
+  for (const Thread* t = threads_; t != nullptr; t = t->next) show(TERRACE_LAB_THREAD, tail_of(t->top, t->end));
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) {
     const Level& l = levels_[level];
     for (unsigned i = 0; i < l.count; ++i) {
-      show(level, {l.buffers[i].top.load(std::memory_order_relaxed), l.buffers[i].end.load(std::memory_order_relaxed)});
+      const Buffer& b = l.buffers[i];
+      show(level, tail_of(b.top.load(std::memory_order_relaxed), b.end.load(std::memory_order_relaxed)));
     }
     for (unsigned i = 0; i < l.sidelined.count(); ++i) show(level, l.sidelined.at(i));
   }

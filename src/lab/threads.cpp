@@ -35,6 +35,7 @@ void Heap::detach(Thread& thread) noexcept {
   if (thread.next != nullptr) thread.next->previous = thread.previous;
   departed_.direct.add(thread.direct.read());
   departed_.direct_bytes.add(thread.direct_bytes.read());
+  departed_.padding_bytes.add(thread.padding_bytes.read());
   departed_.bytes += thread.bytes;
   departed_allocating_ += thread.bytes != 0 || thread.active != 0 ? 1 : 0;
   add(departed_.counts, thread.counts);
@@ -45,7 +46,7 @@ void Heap::detach(Thread& thread) noexcept {
 void Heap::retire(Thread& thread) noexcept {
   TERRACE_ASSERT(thread.start <= thread.top && thread.top <= thread.end, "LAB I3: a thread's buffer ends before its top");
   thread.bytes += thread.top - thread.start;
-  give_up(thread.counts, {thread.top, thread.end});
+  give_up(thread.counts, tail_of(thread.top, thread.end));
   thread.top = thread.end = thread.start = 0;
 }
 
@@ -63,19 +64,17 @@ void* Heap::allocate_at(Thread& thread, int level, std::size_t size) noexcept {
 
 bool Heap::refill_thread(Thread& thread, std::size_t size) noexcept {
   const Level& l = levels_[TERRACE_LAB_THREAD];
-  Request r{.min = max_of(size, l.bounds.least), .desired = max_of(size, thread.desired)};
+  Request r{.min = max_of(size + reserve_, l.bounds.least), .desired = max_of(size + reserve_, thread.desired)};
   const Range lab = take(locate(), TERRACE_LAB_CORE, r);
   if (lab.empty()) return false;
   thread.counts.labs.add();
   thread.counts.lab_bytes.add(lab.size());
   if (lab.size() < thread.desired) thread.counts.short_labs.add();
-  if (lab.start == thread.end) {
-    thread.end = lab.end;  // neighbours: nothing is lost
-  } else {
+  if (!joins(tail_of(thread.top, thread.end), lab)) {  // neighbours: nothing is lost
     retire(thread);
     thread.top = thread.start = lab.start;
-    thread.end = lab.end;
   }
+  thread.end = lab.end - reserve_;  // I5
   thread.waste_limit = thread.desired / waste_fraction;
   if (l.config.sizing == TERRACE_LAB_DOUBLING) {
     thread.desired = doubled(thread.desired, young_bytes_, allocating_threads_, l.bounds);

@@ -21,6 +21,7 @@ namespace terrace::os {
 /// Outermost first; lock_order.cpp has their names.
 enum class Rank : std::uint8_t {
   lab_threads,    // of a LAB heap; what the embedder does meanwhile may allocate
+  lab_drain,      // one thread at a time
   lab_sidelined,  // of one of its levels
   opening,        // of the heap, once
   ladder,         // of rungs, once

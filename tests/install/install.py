@@ -90,10 +90,11 @@ static char* top;
 static char* end;
 static size_t filled;
 
-static void* source(void* self, size_t min, size_t desired, size_t* actual) {
+static void* source(void* self, unsigned node, size_t min, size_t desired, size_t* actual) {
   const size_t room = (size_t)(end - top);
   char* const start = top;
   (void)self;
+  (void)node;
   if (room < min) return NULL;
   *actual = desired < room ? desired : room;
   top += *actual;
@@ -112,6 +113,7 @@ int main(void) {
   size_t objects = 0;
   const void* p;
   memset(&config, 0, sizeof config);
+  config.abi = TERRACE_LAB_ABI;
   config.alignment = alignment;
   config.young_bytes = young;
   config.source = source;
@@ -129,7 +131,7 @@ int main(void) {
     if ((uintptr_t)p % alignment != 0) return 3;
     ++objects;
   }
-  terrace_lab_retire_all(heap);
+  if (terrace_lab_retire_all(heap) != 0) return 6;
   if (objects * 48 + filled != young) return 4;
   terrace_lab_collected(heap, 0);
   terrace_lab_read_counters(heap, &counters);
@@ -375,7 +377,7 @@ def main() -> int:
         work.mkdir()
         run(arguments.cmake, "--install", arguments.build, "--prefix", prefix)
         (library,) = prefix.rglob("libterrace.so")
-        for header in ("malloc.h", "cs.h", "lab.h", "stats.h", "version.h"):
+        for header in ("malloc.h", "cs.h", "lab.h", "lab_emit.h", "stats.h", "version.h"):
             assert (prefix / "include/terrace" / header).is_file(), header
         check_object(library, arguments.update)
         (work / "program.c").write_text(C_PROGRAM)

@@ -8,7 +8,7 @@
 namespace terrace::lab {
 namespace {
 
-void* no_source(void*, std::size_t, std::size_t, std::size_t*) { return nullptr; }
+void* no_source(void*, unsigned, std::size_t, std::size_t, std::size_t*) { return nullptr; }
 
 terrace_lab_config valid() {
   terrace_lab_config c = config_of({2048, 8192, 32768, 65536});
@@ -41,6 +41,8 @@ constexpr int thread_level = TERRACE_LAB_THREAD, core = TERRACE_LAB_CORE, proces
 
 TEST(Config, refuses_what_is_none) {
   const Case refused[] = {
+      {"another abi", [](auto& c) { c.abi = TERRACE_LAB_ABI + 1; }},
+      {"no abi", [](auto& c) { c.abi = 0; }},
       {"no alignment", [](auto& c) { c.alignment = 0; }},
       {"alignment below 8", [](auto& c) { c.alignment = 4; }},
       {"alignment above 4096", [](auto& c) { c.alignment = 8192; }},
@@ -97,6 +99,25 @@ TEST(Config, refuses_what_is_none) {
          c.available = [](void*) -> std::size_t { return 0; };
          c.stop_permille = 100;
        }},
+      {"fillers that are no multiples",
+       [](auto& c) {
+         c.alignment = 8;
+         c.min_fill = 20;
+       }},
+      {"fillers too large for a buffer",
+       [](auto& c) {
+         c.min_fill = 512;
+         c.levels[thread_level].min_size = 1008;
+       }},
+      {"fillers larger than the largest alignment", [](auto& c) { c.min_fill = 8192; }},
+      {"boundaries at no power of two", [](auto& c) { c.boundary = 3 << 20; }},
+      {"boundaries below the alignment", [](auto& c) { c.boundary = 8; }},
+      {"buffers beyond everything",
+       [](auto& c) {
+         c.young_bytes = 1 << 20;
+         c.buffers_permille = 1001;
+       }},
+      {"a limit in an unknown space", [](auto& c) { c.buffers_permille = 100; }},
       {"a size whose maximum overflows", [](auto& c) { c.levels[core].size = ~std::size_t{0} / 16 / 16 * 16; }},
   };
   for (const Case& test : refused) EXPECT_FALSE(accepted(test)) << test.what;
@@ -107,6 +128,13 @@ TEST(Config, accepts_what_is_one) {
       {"as it is", [](auto&) {}},
       {"least alignment", [](auto& c) { c.alignment = 8; }},
       {"no level", [](auto& c) { c.levels[0].size = c.levels[1].size = c.levels[2].size = c.levels[3].size = 0; }},
+      {"longer fillers", [](auto& c) { c.min_fill = 128; }},
+      {"boundaries", [](auto& c) { c.boundary = std::size_t{1} << 20; }},
+      {"a limit for buffers",
+       [](auto& c) {
+         c.young_bytes = 1 << 20;
+         c.buffers_permille = 1000;
+       }},
       {"restartable core", [](auto& c) { c.levels[core].sync = TERRACE_LAB_RESTARTABLE; }},
       {"by core", [](auto& c) { c.association = TERRACE_LAB_BY_CORE; }},
       {"flip", [](auto& c) { c.association = TERRACE_LAB_FLIP; }},

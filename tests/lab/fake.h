@@ -33,6 +33,7 @@ inline std::size_t sum_of(const ListOfBytes& list) {
 /// Fixed sizes by level, 0 for none; everything else at its default.
 inline terrace_lab_config config_of(std::array<std::size_t, TERRACE_LAB_LEVELS> sizes, int core_sync = TERRACE_LAB_CAS) {
   terrace_lab_config c{};
+  c.abi = TERRACE_LAB_ABI;
   c.alignment = 16;
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) c.levels[l].size = sizes[static_cast<std::size_t>(l)];
   c.levels[TERRACE_LAB_CORE].sync = core_sync;
@@ -105,7 +106,7 @@ class Fake {
     return Memory(std::memset(p, 0, rounded));
   }
   static Fake& inside(void* self) { return *static_cast<Fake*>(self); }
-  static void* source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
+  static void* source(void* self, unsigned, std::size_t min, std::size_t desired, std::size_t* actual) {
     Fake& f = inside(self);
     const std::size_t room = f.limit - f.used;
     if (min > room) return nullptr;

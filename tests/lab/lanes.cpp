@@ -16,15 +16,21 @@ namespace {
 
 std::size_t any_size(std::mt19937& rng) {
   const unsigned dice = rng() % 64;
-  const unsigned most = dice == 0 ? 700 : dice < 6 ? 100 : 10;  // words of 16 bytes
-  return 16 * (1 + rng() % most);
+  const unsigned most = dice == 0 ? 700 : dice < 6 ? 100 : 10;  // twice as many words
+  return 8 * (2 + rng() % (2 * most));
 }
 
 void allocate_one(World::Mutator& mutator, std::mt19937& rng) {
   using From = World::Mutator::From;
   if (rng() % 4096 == 0) mutator.collect();  // while there is room in many buffers
-  const unsigned dice = rng() % 8;
-  const From from = dice < 5 ? From::thread : dice < 7 ? From::core : From::level;
+  if (rng() % 1024 == 0) mutator.drain();
+  if (rng() % 1024 == 0) mutator.install(1 + static_cast<int>(rng() % (TERRACE_LAB_LEVELS - 1)), 16384);
+  const unsigned dice = rng() % 32;
+  const From from = dice < 18   ? From::thread
+                    : dice < 26 ? From::core
+                    : dice < 29 ? From::level
+                    : dice < 31 ? From::range
+                                : From::aligned;
   mutator.allocate(from, static_cast<int>(rng() % TERRACE_LAB_LEVELS), any_size(rng));
 }
 

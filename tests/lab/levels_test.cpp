@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // All subsets of levels, each way of synchronisation: every byte of the space is in one place, and the counters say so.
 #include "fake.h"
+#include "terrace/lab_emit.h"
 
 #include <cerrno>
 #include <random>

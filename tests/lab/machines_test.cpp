@@ -14,8 +14,9 @@ class Described {
     root_.describe(topology::Machine(machine));
     terrace_lab_config c = config_of({1024, 4096, 16384, 65536});
     c.self = this;
-    c.source = [](void* self, std::size_t, std::size_t desired, std::size_t* actual) -> void* {
+    c.source = [](void* self, unsigned node, std::size_t, std::size_t desired, std::size_t* actual) -> void* {
       auto& d = *static_cast<Described*>(self);
+      d.node = node;
       if (d.space_.size() - d.used_ < desired) return nullptr;
       *actual = desired;
       d.used_ += desired;
@@ -27,6 +28,7 @@ class Described {
     heap = Heap::make(memory_.get(), c, sys.c_str());
   }
   Heap* heap;
+  unsigned node = 99;  // that the source was asked for last
 
  private:
   topology::FakeRoot root_;
@@ -73,6 +75,22 @@ TEST(Machines, threads_use_the_buffers_of_their_cpu) {
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof allowed, &allowed), 0);
   d.heap->detach(thread);
+}
+
+TEST(Machines, the_source_is_told_the_node) {
+  const OnOneCpu pinned;
+  for (const bool first : {true, false}) {
+    // Whatever cpu that is, it is on the one node or on the other.
+    const std::string_view machine =
+        first ? "cpus 0-7; core 0 1 2 3 4 5 6 7; package 0-7; node 0-3 4-7; L1d core; L1i core; L2 core; L3 0-3 4-7"
+              : "cpus 0-7; core 0 1 2 3 4 5 6 7; package 0-7; node 4-7 0-3; L1d core; L1i core; L2 core; L3 0-3 4-7";
+    const Described d(machine);
+    const int cpu = sched_getcpu();
+    if (cpu >= 8) GTEST_SKIP() << "cpu " << cpu;
+    const Range got = d.heap->take_range(TERRACE_LAB_LEVELS, {.min = 64, .desired = 64});
+    EXPECT_FALSE(got.empty());
+    EXPECT_EQ(d.node, (cpu < 4) == first ? 0U : 1U);
+  }
 }
 
 TEST(Machines, a_neighbour_serves_while_the_own_buffer_is_refilled) {

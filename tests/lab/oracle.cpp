@@ -48,7 +48,7 @@ Options parse(int argc, char** argv) {
 // Small buffers of all sizing policies in a small space: refills and collections are what is tested.
 terrace_lab_config config_of(const Options& o, int association) {
   terrace_lab_config c{};
-  c.alignment = 16;
+  c.abi = TERRACE_LAB_ABI;
   c.association = association;
   c.stop_permille = association == TERRACE_LAB_BY_CORE ? 30 : 0;
   const std::size_t sizes[] = {1024, 2048, 8192, 16384};
@@ -64,9 +64,11 @@ terrace_lab_config config_of(const Options& o, int association) {
 
 void print(const char* level, const terrace_lab_counts& c) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-  std::printf("    %s: %llu buffers, %llu neighbours, %llu busy, %llu failed, %llu invalid, %llu sidelined, %llu foreign\n",
-              level, number(c.labs), number(c.neighbours), number(c.busy), number(c.failed), number(c.invalid),
-              number(c.sidelined), number(c.foreign));
+  std::printf(
+      "    %s: %llu buffers, %llu neighbours, %llu busy, %llu failed, %llu invalid, %llu sidelined, %llu drained, %llu "
+      "foreign\n",
+      level, number(c.labs), number(c.neighbours), number(c.busy), number(c.failed), number(c.invalid), number(c.sidelined),
+      number(c.drained), number(c.foreign));
 }
 
 constexpr std::uint64_t least_collections = 3;

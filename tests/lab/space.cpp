@@ -3,6 +3,7 @@
 
 #include "percpu/ladder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -30,10 +31,12 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+// Begins with a region; what is mapped in front of it stays.
 std::uint64_t* map(std::size_t bytes) {
-  void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const p = mmap(nullptr, bytes + Space::region, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) fail("no memory", bytes);
-  return static_cast<std::uint64_t*>(p);
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  return reinterpret_cast<std::uint64_t*>((at + Space::region - 1) / Space::region * Space::region);
 }
 
 }  // namespace
@@ -61,6 +64,9 @@ void Space::describe(terrace_lab_config& config) {
   config.available = available;
   config.fill = fill;
   config.young_bytes = bytes();
+  config.alignment = 8;
+  config.min_fill = min_fill;
+  config.boundary = region;
 }
 
 void Space::move_caller(std::uint32_t turn) const {
@@ -85,7 +91,7 @@ void Space::block_caller(std::uint32_t turn) const {
   arch::store_critical_section(ladder.area.critical_section, section);
 }
 
-void* Space::source(void* self, std::size_t min, std::size_t desired, std::size_t* actual) {
+void* Space::source(void* self, unsigned /*node*/, std::size_t min, std::size_t desired, std::size_t* actual) {
   auto& s = *static_cast<Space*>(self);
   const std::uint32_t turn = s.turn_.fetch_add(1, std::memory_order_relaxed) * 2654435761U >> 16;
   const bool above = turn % 2 == 0;
@@ -93,15 +99,30 @@ void* Space::source(void* self, std::size_t min, std::size_t desired, std::size_
   if (s.keeps_sections_ && turn / 16 % 2 == 0) s.block_caller(turn / 32);
   Ends ends = s.ends_.load(std::memory_order_relaxed);
   for (;;) {
-    const std::size_t room = 8 * std::size_t{ends.high - ends.low};
-    const std::size_t n = desired <= room ? desired : min <= room ? room : 0;
-    if (n == 0) return nullptr;
-    const auto words = static_cast<std::uint32_t>(n / 8);
-    const Ends next = above ? Ends{ends.low, ends.high - words} : Ends{ends.low + words, ends.high};
-    if (!s.ends_.compare_exchange_weak(ends, next, std::memory_order_relaxed)) continue;
-    *actual = n;
-    return s.memory_.get() + (above ? next.high : ends.low);
+    const Piece p = piece_of(ends, above, static_cast<std::uint32_t>(min / 8), static_cast<std::uint32_t>(desired / 8));
+    if (p.count == 0) return nullptr;
+    if (!s.ends_.compare_exchange_weak(ends, p.next, std::memory_order_relaxed)) continue;
+    if (p.gap != 0) {
+      s.gaps_.fetch_add(8 * std::uint64_t{p.gap}, std::memory_order_relaxed);
+      s.make_filler(above ? p.first + p.count : p.first - p.gap, p.gap);
+    }
+    *actual = 8 * std::size_t{p.count};
+    return s.memory_.get() + p.first;
   }
+}
+
+// As much as there is up to the next region; of that one, if it is too little. None: count is 0.
+Space::Piece Space::piece_of(Ends ends, bool above, std::uint32_t min, std::uint32_t desired) {
+  constexpr std::uint32_t words = region / 8;
+  const std::uint32_t to_region = above ? (ends.high - 1) % words + 1 : words - ends.low % words;
+  std::uint32_t room = ends.high - ends.low, gap = 0;
+  if (to_region < min) gap = std::min(to_region, room);
+  room -= gap;
+  const std::uint32_t there = gap != 0 ? words : to_region;
+  const std::uint32_t count = std::min({desired, room, there});
+  if (count < min) return {0, 0, 0, ends};
+  if (above) return {ends.high - gap - count, count, gap, {ends.low, ends.high - gap - count}};
+  return {ends.low + gap, count, gap, {ends.low + gap + count, ends.high}};
 }
 
 std::size_t Space::available(void* self) {
@@ -113,8 +134,13 @@ void Space::fill(void* self, void* start, void* end) {
   auto& s = *static_cast<Space*>(self);
   const std::size_t first = s.index_of(start), count = s.index_of(end) - first;
   if (s.index_of(end) <= first) fail("a tail with its end before its start", first);
-  s.own(first, count);
-  s.memory_.get()[first] = filler | count;
+  if (8 * count < min_fill) fail("a tail that is too short for a filler", first);
+  s.make_filler(first, count);
+}
+
+void Space::make_filler(std::size_t first, std::size_t count) {
+  own(first, count);
+  memory_.get()[first] = filler | count;
 }
 
 std::size_t Space::index_of(const void* p) const {
@@ -134,6 +160,7 @@ void Space::own(std::size_t first, std::size_t count) {
 
 void Space::take(void* object, std::size_t bytes, std::uint32_t stamp) {
   const std::size_t first = index_of(object), count = bytes / 8;
+  if (first / (region / 8) != (first + count - 1) / (region / 8)) fail("an object across two regions", first);
   own(first, count);
   std::uint64_t* const words = memory_.get() + first;
   words[0] = header(count, stamp);
@@ -170,6 +197,7 @@ void Space::check_range(std::size_t at, std::size_t end, Sums& sums) const {
 Space::Sums Space::check() const {
   const Ends ends = ends_.load(std::memory_order_relaxed);
   Sums sums{};
+  sums.gaps = gaps_.load(std::memory_order_relaxed);
   if (ends.low == ends.high) {  // an object may lie across
     check_range(0, words_, sums);
   } else {
@@ -184,6 +212,7 @@ void Space::empty() {
     owned_[i].store(0, std::memory_order_relaxed);
     memory_.get()[i] = 0;
   }
+  gaps_.store(0, std::memory_order_relaxed);
   ends_.store({0, static_cast<std::uint32_t>(words_)}, std::memory_order_relaxed);
 }
 

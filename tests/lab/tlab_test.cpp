@@ -170,6 +170,24 @@ TEST(Tlab, detaching_fills_the_tail_and_keeps_the_counts) {
   EXPECT_EQ(c.direct_bytes, 2048U);
 }
 
+TEST(Tlab, a_thread_knows_what_it_has_allocated) {
+  Fake fake(only_tlab());
+  fake.gap = 64;
+  Attached t(fake);
+  const auto allocated = [&] { return terrace_lab_allocated_bytes(&t.lab); };
+  EXPECT_EQ(allocated(), 0U);
+  t.allocate_many(3, 32);
+  EXPECT_EQ(allocated(), 96U) << "in line";
+  t.allocate(2048);
+  EXPECT_EQ(allocated(), 96U + 2048);
+  t.allocate_many(100, 48);
+  EXPECT_EQ(allocated(), sum_of(t.objects)) << "without the tails of buffers that were given up";
+  fake.collect();
+  EXPECT_EQ(allocated(), sum_of(t.objects));
+  t.allocate(16);
+  EXPECT_EQ(allocated(), sum_of(t.objects));
+}
+
 TEST(Tlab, threads_come_and_go_in_any_order) {
   Fake fake(only_tlab());
   std::vector<std::unique_ptr<Attached>> threads;

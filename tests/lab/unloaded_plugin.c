@@ -9,16 +9,17 @@ static char memory[1 << 23] __attribute__((aligned(4096)));
 static size_t used;
 static struct terrace_lab_heap* heap;
 
-static void* source(void* self, size_t min, size_t desired, size_t* actual) {
+static void* source(void* self, unsigned node, size_t min, size_t desired, size_t* actual) {
   const size_t start = __atomic_fetch_add(&used, desired, __ATOMIC_RELAXED);
   (void)self;
+  (void)node;
   (void)min;
   *actual = desired;
   return start + desired <= sizeof space ? space + start : NULL;
 }
 
 int plugin_start(void) {
-  struct terrace_lab_config config = {0};
+  struct terrace_lab_config config = {.abi = TERRACE_LAB_ABI};
   config.levels[TERRACE_LAB_CORE].size = 4096;
   config.levels[TERRACE_LAB_CORE].sync = TERRACE_LAB_RESTARTABLE;
   config.association = TERRACE_LAB_BY_CORE;

@@ -31,14 +31,21 @@ class World {
     Mutator& operator=(const Mutator&) = delete;
 
     /// Where an object is asked for: the thread, the core's short cut, a level.
-    enum class From { thread, core, level };
+    enum class From { thread, core, level, range, aligned };
     /// Collects when there is no room.
     void allocate(From from, int level, std::size_t bytes);
     void collect() { world_.collect(); }
+    void drain() { terrace_lab_drain(world_.heap_); }
+    /// Gives the engine a range that it has not asked for.
+    void install(int level, std::size_t bytes);
 
    private:
+    // Of at least `bytes`; *actual says how many.
+    void* ask(From from, int level, std::size_t bytes, std::size_t* actual);
+    void poll();
     World& world_;
     std::uint32_t stamp_;
+    std::uint32_t refused_ = 0;
     terrace_lab_thread lab_;
   };
 

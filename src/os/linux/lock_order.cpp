@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t ranks = static_cast<std::size_t>(Rank::count_);
 constexpr const char* names[] = {"the list of LAB threads",
+                                 "the draining of LABs",
                                  "the sidelined buffers",
                                  "the opening of the heap",
                                  "the ladder",
