@@ -18,21 +18,6 @@
 
 #if defined(__x86_64__)
 
-#if defined(TERRACE_MUTANT_WRONG_LENGTH)
-// Between the end that the kernel believes in and the commit: time for a preemption to do harm.
-#define TERRACE_MUTANT_REREAD_SHIFTED TERRACE_SEQ_DELAY(1)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_SEQ_DELAY(1)
-#elif defined(TERRACE_MUTANT_SLOT_REREAD)
-// Moving the re-read out of the protected range is what makes it a re-read: inside, a migration would have aborted it.
-#define TERRACE_MUTANT_REREAD_SHIFTED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_SHIFTED
-#define TERRACE_MUTANT_REREAD_MULTIPLIED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED
-#undef TERRACE_MUTANT_NORMAL_END
-#define TERRACE_MUTANT_NORMAL_END "\n\t"
-#else
-#define TERRACE_MUTANT_REREAD_SHIFTED
-#define TERRACE_MUTANT_REREAD_MULTIPLIED
-#endif
-
 #if defined(TERRACE_MUTANT_TWO_STORES)
 // Half the word is visible before the other half; the delay loop needs the scratch register, so the value is shifted in place.
 #define TERRACE_MUTANT_COMMIT(value, offset, place) \
@@ -50,23 +35,6 @@
 
 #if defined(__aarch64__)
 
-// The class offset was added to the slot, so a re-read has to add it again.
-#if defined(TERRACE_MUTANT_WRONG_LENGTH)
-#define TERRACE_MUTANT_REREAD_SHIFTED(index) TERRACE_SEQ_DELAY(1)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) TERRACE_SEQ_DELAY(1)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_SEQ_DELAY(1)
-#elif defined(TERRACE_MUTANT_SLOT_REREAD)
-#define TERRACE_MUTANT_REREAD_SHIFTED(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_SHIFTED index
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED index
-#define TERRACE_MUTANT_REREAD_MULTIPLIED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED
-#undef TERRACE_MUTANT_NORMAL_END
-#define TERRACE_MUTANT_NORMAL_END "\n\t"
-#else
-#define TERRACE_MUTANT_REREAD_SHIFTED(index)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED
-#endif
-
 #if defined(TERRACE_MUTANT_TWO_STORES)
 #define TERRACE_MUTANT_COMMIT(value, place, offset)                             \
   "add x17, %[" place "], " offset "\n\t"                                       \
@@ -77,6 +45,25 @@
 #define TERRACE_MUTANT_COMMIT(value, place, offset) "str %[" value "], [%[" place "], " offset "]\n"
 #endif
 
+#endif
+
+// Where the place of a class's word was added to the slot, a re-read has to add it again: `index`.
+#if defined(TERRACE_MUTANT_WRONG_LENGTH)
+// Between the end that the kernel believes in and the commit: time for a preemption to do harm.
+#define TERRACE_MUTANT_REREAD_SHIFTED(index) TERRACE_SEQ_DELAY(1)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) TERRACE_SEQ_DELAY(1)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_SEQ_DELAY(1)
+#elif defined(TERRACE_MUTANT_SLOT_REREAD)
+// Moving the re-read out of the protected range is what makes it a re-read: inside, a migration would have aborted it.
+#define TERRACE_MUTANT_REREAD_SHIFTED(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_SHIFTED index
+#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED index
+#define TERRACE_MUTANT_REREAD_MULTIPLIED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED
+#undef TERRACE_MUTANT_NORMAL_END
+#define TERRACE_MUTANT_NORMAL_END "\n\t"
+#else
+#define TERRACE_MUTANT_REREAD_SHIFTED(index)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index)
+#define TERRACE_MUTANT_REREAD_MULTIPLIED
 #endif
 
 #if defined(TERRACE_MUTANT_MISSING_CHECK)

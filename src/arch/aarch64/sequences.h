@@ -68,6 +68,9 @@
   "ldrsw %[slot], [%[sl]]\n\t"                               \
   "madd %[slot], %[slot], %[stride], %[base]\n\t"
 
+// The word of a class in an array of words.
+#define TERRACE_SEQ_WORD "add %[slot], %[slot], %[cls], lsl #3\n\t"
+
 #define TERRACE_SEQ_POP_COUNT                                \
   "ldr %[scratch], [%[slot], %[popped]]\n\t"                 \
   "add %[scratch], %[scratch], #1\n\t"                       \
@@ -83,13 +86,12 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
   void* p;
   std::uint64_t word, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
-               "add %[slot], %[slot], %[cls], lsl #3\n\t"
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_WORD TERRACE_SEQ_DELAY(0)
                "ldr %[word], [%[slot], %[off]]\n\t"
                "sub %[word], %[word], #8\n\t"
                "ldr %[p], [%[rounds], %[word]]\n\t"
                "cbz %[p], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_MULTIPLIED_AND("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_REREAD_MULTIPLIED_AND(TERRACE_SEQ_WORD)
                    TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : [p] "=&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
@@ -112,8 +114,7 @@ TERRACE_INLINE Sequence push_round(const Area& area, std::byte* const& base, std
                                    void* block) noexcept {
   std::uint64_t word, slot, scratch, place;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
-               "add %[slot], %[slot], %[cls], lsl #3\n\t"
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_WORD TERRACE_SEQ_DELAY(0)
                "ldr %[word], [%[slot], %[off]]\n\t"
                "add %[place], %[rounds], %[word]\n\t"
                "ldur %[scratch], [%[place], #-8]\n\t"
@@ -123,7 +124,7 @@ TERRACE_INLINE Sequence push_round(const Area& area, std::byte* const& base, std
                "cbz %[scratch], %l[no_room]\n\t"
                TERRACE_MUTANT_ROUND_BEFORE("str %[p], [%[place]]\n\t")
                "add %[word], %[word], #8\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_SHIFTED("add %[slot], %[slot], %[cls], lsl #3\n\t")
+                   TERRACE_MUTANT_REREAD_SHIFTED(TERRACE_SEQ_WORD)
                    TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
                        TERRACE_MUTANT_ROUND_AFTER("str %[p], [%[place]]\n\t")
                TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
