@@ -84,7 +84,7 @@ class Slabs {
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
-  /// Bytes purged of slabs of blocks with pages of their own that are still in use.
+  /// Bytes purged of slabs that are still in use.
   std::uint64_t shed(std::uint64_t bytes) noexcept;
   /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
   void tick() noexcept;
@@ -163,6 +163,7 @@ class Slabs {
   span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;
   span::GranuleIndex slab_of_any_node(HomeClass h) noexcept;
   unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept;
+  void prefetch_records(const Shape& s, const std::uint64_t* blocks, unsigned n) const noexcept;
   unsigned put_back_leading(HomeClass h, span::GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
@@ -203,7 +204,7 @@ class Slabs {
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
     const bool has_own_pages = shape(h).stride > bulky;
     retention(shape(h)).needed(bytes, has_own_pages ? 1 : span::fine_regret);
-    if (has_own_pages) spans_->needed_for_pieces(bytes);
+    spans_->needed_beyond_bound(bytes, has_own_pages ? span::Cut::coarse : span::Cut::fine);
   }
   const Shape& shape(HomeClass h) const noexcept {
     return magazine_values.has(index(h)) ? magazine_shapes[index(h) - magazine_values.first] : (*shapes_)[index(class_of(h))];

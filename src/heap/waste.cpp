@@ -239,8 +239,7 @@ std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
   std::uint64_t purged = 0;
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    const std::uint64_t of_class = shed_class(home_at(hand_), bytes);
-    if (shape(home_at(hand_)).stride > bulky) purged += of_class;
+    purged += shed_class(home_at(hand_), bytes);
   }
   return purged;
 }

@@ -15,9 +15,13 @@ namespace terrace::span {
 /// Memory of pieces that share pages is needed again so often before it is kept: a thousand threads that take, free and sleep
 /// do it once.
 inline constexpr std::uint64_t fine_regret = 8;
-/// What such pieces alone may raise an allowance to: the bound on all free memory (heap/surplus.cpp) has room for it.
+/// Beyond the ceilings below, so many times as often again: a program that takes and frees the same megabytes in a loop does
+/// it.
+inline constexpr std::uint64_t repeated_regret = 4;
+/// What such pieces may raise an allowance to before that: the bound on all free memory (heap/surplus.cpp) has room for it.
 inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
-/// What pieces with pages of their own may raise the bound on all free memory by; spans of one piece may raise it further.
+/// What pieces with pages of their own may raise the bound on all free memory by before that; spans of one piece may raise it
+/// further at once.
 inline constexpr std::uint64_t ceiling_of_pieces = std::uint64_t{8} << 20;
 
 class Retention {
@@ -42,14 +46,16 @@ class Retention {
   void needed(std::uint64_t bytes, std::uint64_t share = 1) noexcept {
     needed(bytes, share, share == 1 ? rule_.ceiling : min_of(rule_.ceiling, ceiling_of_shares));
   }
-  /// The same, up to `ceiling` unless others have raised the allowance further.
+  /// The same; beyond `ceiling` by a part of that only.
   void needed(std::uint64_t bytes, std::uint64_t share, std::uint64_t ceiling) noexcept {
     const std::uint64_t regretted = min_of(bytes, regrettable_.read());
     if (regretted == 0) return;
     // Two threads may both subtract: then a little more is regretted, or the rest is until it fades.
     regrettable_.set(regrettable_.read() - regretted);
-    const std::uint64_t most = max_of(ceiling, allowance_.read());
-    allowance_.set(min_of(allowance_.read() + regretted / share, most));
+    const std::uint64_t now = allowance_.read(), rise = regretted / share;
+    const std::uint64_t in_full = min_of(rise, ceiling - min_of(ceiling, now));
+    const std::uint64_t most = max_of(rule_.ceiling, now);
+    allowance_.set(min_of(now + in_full + (rise - in_full) / repeated_regret, most));
   }
   /// At each tick: what was given back before the last one is no regret any more.
   void fade() noexcept {

@@ -145,9 +145,7 @@ GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
 Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(granules, cut, node);
-  if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) {
-    beyond_.needed(bytes_of(granules));
-  }
+  if (found == no_granule || record(found).state == State::clean) needed_beyond_bound(bytes_of(granules), cut);
   if (found == no_granule) found = grow(granules);
   if (found == no_granule) found = find_when_short(granules);
   if (found == no_granule) return {};

@@ -78,12 +78,12 @@ TEST(Retention, may_have_to_be_regretted_several_times) {
 TEST(Retention, has_a_lower_ceiling_for_what_counts_in_part) {
   Retention r({.floor = 100, .small = 1000, .share = 10, .ceiling = 256 * mib});
   r.given_back(200 * mib);
-  r.needed(100 * mib, 8);
+  r.needed(8 * ceiling_of_shares, 8);
   EXPECT_EQ(r.bound(0), ceiling_of_shares);
   r.needed(20 * mib);
   EXPECT_EQ(r.bound(0), ceiling_of_shares + 20 * mib);
-  r.needed(20 * mib, 8);
-  EXPECT_EQ(r.bound(0), ceiling_of_shares + 20 * mib);
+  r.needed(64 * mib, 8);  // beyond it a quarter of an eighth counts
+  EXPECT_EQ(r.bound(0), ceiling_of_shares + 22 * mib);
 }
 
 TEST(Retention, has_a_ceiling_and_fades) {
