@@ -36,20 +36,30 @@ inline bool are_in_order(const std::uint64_t* rounds, unsigned n) noexcept {
   return true;
 }
 
-/// A block that is there twice, or null. Hashing with open addresses: about a nanosecond for each round.
+/// A block that is there twice, or null. Rounds of one hash are chained; the pass that does so has no branch that depends on
+/// where they lie, since those would be foretold wrongly. It keeps a list of whoever is not the first of its hash, a few:
+/// those are compared. About a nanosecond for each round.
 inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n) noexcept {
-  std::uint8_t nth[1024];  // 0: nothing; else the round's number + 1, which fits since there are at most 253
-  static_assert(level::largest_magazine <= sizeof nth / 4, "a table that is a quarter full at most: short runs");
-  const unsigned bits = static_cast<unsigned>(std::bit_width(n)) + 2;
-  std::memset(nth, 0, std::size_t{1} << bits);
+  // Numbers of rounds + 1, which fit since there are at most 253; 0: none.
+  std::uint8_t last[2048];                                                       // of each hash
+  std::uint8_t before[level::largest_magazine], later[level::largest_magazine];  // of the same hash; those that have one
+  static_assert(level::largest_magazine <= sizeof last / 8 && level::largest_magazine < 256,
+                "a table that is an eighth full at most: short chains");
+  const unsigned bits = static_cast<unsigned>(std::bit_width(n)) + 3;
+  std::memset(last, 0, std::size_t{1} << bits);
+  unsigned found = 0;
   for (unsigned i = 0; i < n; ++i) {
-    const std::uint64_t round = rounds[i];
-    auto at = static_cast<unsigned>((round >> 4) * 0x9e3779b97f4a7c15U >> (64 - bits));
-    while (nth[at] != 0) {
-      if (rounds[nth[at] - 1] == round) return reinterpret_cast<const void*>(round);  // NOLINT(performance-no-int-to-ptr)
-      at = (at + 1) % (1U << bits);
+    std::uint8_t& newest = last[(rounds[i] >> 4) * 0x9e3779b97f4a7c15U >> (64 - bits)];
+    before[i] = newest;
+    later[found] = static_cast<std::uint8_t>(i);
+    found += newest != 0 ? 1 : 0;
+    newest = static_cast<std::uint8_t>(i + 1);
+  }
+  for (unsigned i = 0; i < found; ++i) {
+    const std::uint64_t round = rounds[later[i]];
+    for (unsigned other = before[later[i]]; other != 0; other = before[other - 1]) {
+      if (rounds[other - 1] == round) return reinterpret_cast<const void*>(round);  // NOLINT(performance-no-int-to-ptr)
     }
-    nth[at] = static_cast<std::uint8_t>(i + 1);
   }
   return nullptr;
 }
