@@ -45,15 +45,17 @@ TEST(Retention, growth_is_no_regret) {
   EXPECT_EQ(r.bound(0), 100U);
 }
 
-TEST(Retention, rises_to_a_ceiling_of_the_callers_unless_others_raised_it_further) {
+TEST(Retention, rises_by_less_beyond_a_ceiling_of_the_callers) {
   Retention r(rule);
   r.given_back(10000);
   r.needed(3000, 1, 2000);
-  EXPECT_EQ(r.bound(0), 2000U);
+  EXPECT_EQ(r.bound(0), 2250U);
   r.needed(2000);
-  EXPECT_EQ(r.bound(0), 4000U);
-  r.needed(500, 1, 2000);
-  EXPECT_EQ(r.bound(0), 4000U);
+  EXPECT_EQ(r.bound(0), 4250U);
+  r.needed(400, 1, 2000);
+  EXPECT_EQ(r.bound(0), 4350U);
+  r.needed(4600, 1, 2000);
+  EXPECT_EQ(r.bound(0), 5000U) << "its own ceiling";
 }
 
 TEST(Retention, what_was_given_back_long_ago_is_no_regret) {
