@@ -108,6 +108,9 @@ ROWS = (
           "LAB=2", "PLACES=2"),
     right("lab_three_threads", LAB, "three threads on one slot", "RESTARTABLE", "ASCENDING",
           "THREADS=3", "BUFFERS=1", "UNITS=2", "LAB=2", depth=1_000_000),
+    right("lab_drain", LAB, "a buffer is drained meanwhile", "RESTARTABLE", "DRAIN", "ASCENDING", "BUFFERS=1", "UNITS=3", "LAB=2",
+          depth=1_000_000),
+    right("lab_drain_one_thread", LAB, "two buffers are drained, one thread", "RESTARTABLE", "DRAIN", "THREADS=1", whole=True),
     # Faults of the compare-and-swap level.
     mutant("PLAIN_TAKE", LAB, "a taker moves top without comparing"),
     mutant("NO_SENTINEL", LAB, "a refill does not close the buffer and stores the new top"),
@@ -128,6 +131,11 @@ ROWS = (
     mutant("LAB_DROPPED", LAB, "a LAB is forgotten instead of sidelined", "RESTARTABLE"),
     mutant("SIDELINED_AND_USED", LAB, "a sidelined LAB is installed all the same", "RESTARTABLE"),
     mutant("SIDELINED_NO_LOCK", LAB, "the sidelined without their lock", "RESTARTABLE"),
+    mutant("DRAIN_NO_BARRIER", LAB, "drained without a barrier", "RESTARTABLE", "DRAIN", "ASCENDING"),
+    mutant("DRAIN_NO_SECOND_LOOK", LAB, "what was committed before the barrier is not looked at", "RESTARTABLE", "DRAIN",
+           "ASCENDING"),
+    mutant("DRAIN_ONE_SENTINEL", LAB, "drained under the same value as refilled", "RESTARTABLE", "DRAIN", "ASCENDING",
+           "BUFFERS=1", "UNITS=3", "LAB=2"),
 )
 
 

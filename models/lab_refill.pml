@@ -10,6 +10,8 @@
 //               them at each begin: between two steps a thread may move to another slot.
 //   preemption  ends an open section, at any time. So does another thread that begins on the slot.
 //               A section in which a thread has called the source may read as valid all the same.
+//   drainer     with DRAIN: takes what the buffers hold while threads run, and puts it aside. The
+//               barrier ends all sections.
 //   safepoint   when no thread is inside an operation: retires all and gives the space back.
 //
 // Checked
@@ -46,6 +48,12 @@
 #endif
 
 #define REFILLING 30           // greater than every end, as in the code
+#ifdef DRAIN_ONE_SENTINEL
+#define DRAINING REFILLING
+#else
+#define DRAINING 31
+#endif
+#define CLOSED(t) ((t) >= REFILLING)
 
 // Owners of units.
 #define SOURCE 0
@@ -82,7 +90,7 @@ inline hand_over(from, to, old_owner, new_owner) {
 // P1
 inline check_buffer(b) {
   if
-  :: top[b] == REFILLING
+  :: CLOSED(top[b])
   :: else ->
     assert(top[b] <= limit[b]);
     for (u_ : 1 .. UNITS) {
@@ -223,7 +231,7 @@ end:
        u_ = 0;
        do  // P4
        :: u_ < BUFFERS ->
-         assert(top[u_] != REFILLING && top[u_] <= limit[u_]);
+         assert(!CLOSED(top[u_]) && top[u_] <= limit[u_]);
          closer[u_] = top[u_];
          do
          :: closer[u_] < limit[u_] ->

@@ -45,13 +45,20 @@ inline bump() {
   od
 }
 
+// What a commit may find: what it has read, or that somebody is about to drain the buffer, who will see the commit.
+#ifdef DRAIN
+#define AS_READ(now, then) ((now) == (then) || (now) == DRAINING)
+#else
+#define AS_READ(now, then) ((now) == (then))
+#endif
+
 // A conditional store of a new top; on success the operation is done.
 inline commit(new_top) {
   atomic {
     if
     :: section[at] == ME ->
       d_step {
-        assert(top[at] == t);  // P2
+        assert(AS_READ(top[at], t));  // P2
         got = t; got_end = new_top;
         top[at] = got_end;
         hand_over(got, got_end, BUFFER(at), HANDS(_pid));
@@ -68,7 +75,7 @@ inline take_tail() {
   atomic {
     e = limit[at];
     if
-    :: t != REFILLING && e >= t && e - t >= least && e - t < desired
+    :: !CLOSED(t) && e >= t && e - t >= least && e - t < desired
     :: else -> goto no_tail
     fi
   };
@@ -113,6 +120,37 @@ inline take_sidelined() {
     d_step { n = 0; UNLOCK }
   fi
 }
+
+#ifdef DRAIN
+// For a request that is not worth a refill, or can not have one: the operation is done.
+inline cut_sidelined() {
+  if
+  :: side_count == 0
+  :: else ->
+    LOCK;
+    if
+    :: side_count > 0 && side_end[0] - side_start[0] >= least ->
+      d_step {
+        n = (side_end[0] - side_start[0] < desired -> side_end[0] - side_start[0] : desired);
+        got = side_start[0]; got_end = got + n;
+        hand_over(got, got_end, SIDELINED, HANDS(_pid));
+        side_start[0] = got_end;
+        n = 0;
+        if
+        :: side_start[0] == side_end[0] ->
+          side_count--;
+          side_start[0] = side_start[side_count]; side_end[0] = side_end[side_count];
+          side_start[side_count] = 0; side_end[side_count] = 0
+        :: else
+        fi;
+        UNLOCK
+      };
+      goto finished
+    :: else -> UNLOCK
+    fi
+  fi
+}
+#endif
 
 inline sideline() {
   LOCK;
@@ -176,7 +214,7 @@ inline close_buffer() {
          d_step {
 #ifndef PLAIN_CLOSE
 #ifndef BOUNDS_NOT_COMPARED
-           assert(top[slot] == t && limit[slot] == e);
+           assert(AS_READ(top[slot], t) && limit[slot] == e);
 #endif
 #endif
            top[slot] = REFILLING; closer[slot] = ME;
@@ -204,12 +242,12 @@ inline operate() {
   atomic {
     e = limit[at];
     if
-    :: t == REFILLING -> goto refused
-    :: t != REFILLING && (e < t || desired <= e - t) ->  // refilled meanwhile, or t and e of different times
+    :: CLOSED(t) -> goto refused
+    :: !CLOSED(t) && (e < t || desired <= e - t) ->  // refilled meanwhile, or t and e of different times
       leave_section();
       goto again
-    :: t != REFILLING && e >= t && desired > e - t -> goto refused  // not worth it
-    :: t != REFILLING && e >= t && desired > e - t
+    :: !CLOSED(t) && e >= t && desired > e - t -> goto refused  // not worth it
+    :: !CLOSED(t) && e >= t && desired > e - t
     fi
   };
   take_sidelined();
@@ -241,8 +279,90 @@ sidelined:
 refused:
   skip;
   leave_section();
+#ifdef DRAIN
+  cut_sidelined();
+#endif
   take_from_source()
 }
+
+#ifdef DRAIN
+// drain.cpp. The state of a buffer in a drain: what top was; NOT_STOPPED, as in the code a value that no top has.
+#define NOT_STOPPED REFILLING
+
+inline stop(b) {
+  atomic {
+    if
+    :: top[b] < limit[b] -> old[b] = top[b]; top[b] = DRAINING
+    :: else -> old[b] = NOT_STOPPED
+    fi
+  }
+}
+
+active proctype drainer() {
+  byte old[BUFFERS];
+  byte b;
+  bool more;
+
+end:
+  do
+  :: inside++;
+    do
+    :: b < BUFFERS -> stop(b); b++
+    :: else -> break
+    od;
+barrier:
+    skip;
+#ifndef DRAIN_NO_BARRIER
+    d_step {
+      for (u_ : 0 .. BUFFERS - 1) { section[u_] = 0 }
+      u_ = 0
+    };
+#endif
+    d_step { b = 0; more = false };
+    do
+    :: b < BUFFERS ->
+      if
+#ifndef DRAIN_NO_SECOND_LOOK
+      :: old[b] != NOT_STOPPED && top[b] != DRAINING ->
+        stop(b);
+        if :: old[b] != NOT_STOPPED -> more = true :: else fi
+#endif
+      :: old[b] == NOT_STOPPED || top[b] == DRAINING
+#ifdef DRAIN_NO_SECOND_LOOK
+      :: old[b] != NOT_STOPPED && top[b] != DRAINING
+#endif
+      fi;
+      b++
+    :: else -> break
+    od;
+    if :: more -> goto barrier :: else fi;
+    b = 0;
+    do
+    :: b < BUFFERS && old[b] != NOT_STOPPED ->
+      LOCK;
+      if
+      :: side_count == PLACES ->
+        UNLOCK;
+        d_step { assert(top[b] == DRAINING); top[b] = old[b]; check_buffer(b) }  // P2
+      :: else ->
+        d_step {
+          side_start[side_count] = old[b]; side_end[side_count] = limit[b];
+          hand_over(old[b], limit[b], BUFFER(b), SIDELINED);
+          side_count++;
+          UNLOCK
+        };
+        d_step { assert(top[b] == DRAINING); top[b] = limit[b]; check_buffer(b) }  // P2
+      fi;
+      old[b] = 0;
+      b++
+    :: b < BUFFERS && old[b] == NOT_STOPPED -> old[b] = 0; b++
+    :: b >= BUFFERS -> break
+    od;
+    skip;
+    d_step { b = 0; more = false; inside-- }
+  od
+}
+#endif
 
 active proctype preemption() {
 end:

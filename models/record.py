@@ -19,7 +19,7 @@ HEAD = """# SPDX-License-Identifier: MIT OR Apache-2.0
 SOURCES = {
     "stop_slot": ("src/arch/chain.h", "src/arch/sequences.h", "src/percpu/stop_slot.cpp"),
     "refill": ("src/heap/block_levels.cpp", "src/level/depot.h", "src/level/depot.cpp"),
-    "lab_refill": ("src/lab/heap.h", "src/lab/cas.cpp", "src/lab/restartable.cpp"),
+    "lab_refill": ("src/lab/heap.h", "src/lab/cas.cpp", "src/lab/restartable.cpp", "src/lab/drain.cpp"),
 }
 
 

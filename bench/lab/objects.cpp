@@ -2,10 +2,14 @@
 // [MP-RCS] Table 1: what an object costs from the thread's buffer and from the core's, for one thread.
 //
 // bench_lab_objects KEY=VALUE...      see options.h; besides
-//   size=48 turns=15 objects=200000   per turn
-// prints the median nanoseconds per object of
-//   thread, core_cs, core_cas           functions as a compiler would emit them, equally out of line: lab_from_...() below
-//   engine_cs, engine_cas               the engine's functions for the core's buffer
+//   turns=15 objects=200000   per turn
+//   initialise=1              the object is zeroed, not only given a header
+// prints the median nanoseconds per object of 48 bytes, of
+//   *_inline             in the loop itself, as a compiler emits it for an embedder
+//   *_call               a function that compiled code calls: lab_from_...() below
+//   engine_*             the engine's functions for the core's buffer
+//   core_cas_two         as core_cas_inline, while a second thread takes objects from the same buffer
+//   *_1, *_2             controls: as *_inline, and one or two stores more for each object, to a line of the thread
 // They take turns.
 #include "arch/sequences.h"
 #include "options.h"
@@ -14,62 +18,70 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
 #include <vector>
 
 using namespace lab_bench;
 using namespace terrace;
 
 namespace {
-/// What a compiler knows of the heap for which it emits functions: constants, but for the sake of this program.
+/// What a compiler knows of the heap for which it emits code: constants, but for the sake of this program.
 struct Constants {
   arch::Area area;
   std::ptrdiff_t cpu;  // of the cpu number, from the thread pointer
   arch::Words words;
   terrace_lab_thread* thread;  // the core level's functions need it when the buffer is full only
 } known;
-constexpr int shift = 8;  // the stride is a constant, too
+constexpr std::size_t size = 48;
 topology::Cores cores;
-}  // namespace
 
 // [MP-RCS] Figure 7.
-extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_thread(terrace_lab_thread* thread, std::size_t bytes) {
-  return terrace_lab_allocate(thread, bytes);
-}
+[[gnu::always_inline]] inline void* from_thread(terrace_lab_thread* thread) { return terrace_lab_allocate(thread, size); }
 
 // [MP-RCS] Figure 8.
-extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cs(terrace_lab_thread*, std::size_t bytes) {
+[[gnu::always_inline]] inline void* from_core_cs(const Constants& c, terrace_lab_thread* thread) {
   std::uint64_t start;
-  if (arch::bump_below_2_63<shift>(known.area, known.words.base, bytes, start) == arch::Sequence::done) [[likely]]
+  if (arch::bump_armed<TERRACE_LAB_BUFFER_SHIFT>(c.area, c.words.base, thread->active, size, start) == arch::Sequence::done)
+      [[likely]]
     return reinterpret_cast<void*>(start);
-  return terrace_lab_allocate_core(known.thread, bytes);
+  return terrace_lab_allocate_core(thread, size);
 }
 
 // [HAB] Listing 2.
-extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cas(terrace_lab_thread*, std::size_t bytes) {
-  const std::size_t core = cores.core[static_cast<unsigned>(arch::load_slot(known.cpu))];
-  auto* const buffer = reinterpret_cast<std::atomic<std::uint64_t>*>(known.words.base + core * known.words.stride);
+[[gnu::always_inline]] inline void* from_buffer_cas(const Constants& c, std::size_t number, terrace_lab_thread* thread) {
+  auto* const buffer = reinterpret_cast<std::atomic<std::uint64_t>*>(c.words.base + number * c.words.stride);
   std::uint64_t top = buffer[0].load(std::memory_order_acquire);
   std::uint64_t next;
   do {
-    // Above the end, or no sum at all: the buffer is being refilled.
-    if (__builtin_add_overflow(top, bytes, &next) || next > buffer[1].load(std::memory_order_relaxed)) [[unlikely]]
-      return terrace_lab_allocate_core(known.thread, bytes);
+    next = top + size;
+    // Above the end: no room, or the buffer is being refilled.
+    if (next > buffer[1].load(std::memory_order_relaxed)) [[unlikely]]
+      return terrace_lab_allocate_core(thread, size);
   } while (!buffer[0].compare_exchange_weak(top, next, std::memory_order_acquire, std::memory_order_acquire));
   return reinterpret_cast<void*>(top);
+}
+[[gnu::always_inline]] inline void* from_core_cas(const Constants& c, terrace_lab_thread* thread) {
+  return from_buffer_cas(c, cores.core[static_cast<unsigned>(arch::load_slot(c.cpu))], thread);
+}
+}  // namespace
+
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_thread(terrace_lab_thread* thread) { return from_thread(thread); }
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cs(terrace_lab_thread* thread) {
+  return from_core_cs(known, thread);
+}
+extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cas(terrace_lab_thread* thread) {
+  return from_core_cas(known, thread);
 }
 
 namespace {
 
-using Function = void* (*)(terrace_lab_thread*, std::size_t);
-
-/// A space of its own for each way, so that they do not disturb each other.
+/// A heap, and a thread that takes objects from it by `take(constants, thread)`.
 class Way {
  public:
-  Way(const char* name, const Options& options, int association, int sync, Function function)
-      : name_(name),
-        function_(function),
-        young_(options.young(std::size_t{2} << 20), config(options, association, sync)),
-        mutator_(young_) {
+  Way(const char* name, const Options& options, int association, int sync)
+      : name_(name), young_(options.young(std::size_t{512} << 10), config(options, association, sync)), mutator_(young_) {
     constants_.thread = &mutator_.lab();
     const percpu::Ladder& ladder = percpu::ladder();
     constants_.area = ladder.area;
@@ -77,32 +89,41 @@ class Way {
     constants_.cpu = ladder.area.slot - in_area + os::rseq_cpu_id;
     terrace_lab_layout layout{};
     if (terrace_lab_read_layout(young_.heap(), TERRACE_LAB_CORE, &layout) == 0) {
-      if (layout.stride != std::size_t{1} << shift) std::abort();
       constants_.words = {reinterpret_cast<std::byte*>(layout.base), layout.stride};
     }
   }
 
-  double turn(std::size_t objects, std::size_t bytes, bool initialise) {
+  template <class Take>
+  void measure(std::size_t objects, bool initialise, Take take) {
     known = constants_;
-    terrace_lab_thread* const thread = &mutator_.lab();
-    const auto begin = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < objects; ++i) {
-      void* p;
-      while ((p = function_(thread, bytes)) == nullptr) mutator_.collect();
-      if (initialise) std::memset(p, 0, bytes);
-      static_cast<Header*>(p)->bytes = bytes;
-    }
-    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
-    return took.count() / static_cast<double>(objects);
+    turns_.push_back(initialise ? turn<true>(objects, take) : turn<false>(objects, take));
   }
-  void measure(std::size_t objects, std::size_t bytes, bool initialise) { turns_.push_back(turn(objects, bytes, initialise)); }
+  void forget() { turns_.clear(); }
   const char* name() const { return name_; }
+  Young& young() { return young_; }
+  const Constants& constants() const { return constants_; }
   double median() {
     std::sort(turns_.begin(), turns_.end());
     return turns_[turns_.size() / 2];
   }
 
  private:
+  template <bool initialise, class Take>
+  [[gnu::noinline, gnu::aligned(64)]] double turn(std::size_t objects, Take take) {
+    const Constants c = constants_;
+    terrace_lab_thread* const thread = &mutator_.lab();
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < objects; ++i) {
+      void* p;
+      while ((p = take(c, thread)) == nullptr) [[unlikely]] mutator_.collect();
+      if (initialise) std::memset(p, 0, size);
+      static_cast<Header*>(p)->bytes = size;
+      __asm__ volatile("" ::: "memory");  // no word of a buffer stays in a register, as in a program between two objects
+      mutator_.poll();
+    }
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    return took.count() / static_cast<double>(objects);
+  }
   static terrace_lab_config config(const Options& options, int association, int sync) {
     terrace_lab_config c = options.config();
     c.levels[association == TERRACE_LAB_BY_CORE ? TERRACE_LAB_CORE : TERRACE_LAB_THREAD].size = options.number("lab", 64 << 10);
@@ -112,12 +133,101 @@ class Way {
   }
 
   const char* name_;
-  Function function_;
   Young young_;
   Young::Mutator mutator_;
   Constants constants_{};
   std::vector<double> turns_;
 };
+
+/// Takes objects from buffer 0 of the core level, on another cpu if there is one, while it exists.
+class Rival {
+ public:
+  explicit Rival(Way& way) : thread_([this, &way] { run(way); }) {
+    while (!started_.load()) std::this_thread::yield();
+  }
+  ~Rival() {
+    over_.store(true);
+    thread_.join();
+  }
+  Rival(const Rival&) = delete;
+  Rival& operator=(const Rival&) = delete;
+
+ private:
+  void run(Way& way) {
+    Young::Mutator mutator(way.young());
+    started_.store(true);
+    while (!over_.load(std::memory_order_relaxed)) {
+      void* p;
+      while ((p = from_buffer_cas(way.constants(), 0, &mutator.lab())) == nullptr) mutator.collect();
+      static_cast<Header*>(p)->bytes = size;
+      mutator.poll();
+    }
+  }
+  std::atomic<bool> started_{false}, over_{false};
+  std::thread thread_;
+};
+
+struct Stores {
+  alignas(128) volatile std::uint64_t line[2];
+} stores;
+
+constexpr int by_thread = TERRACE_LAB_BY_THREAD, by_core = TERRACE_LAB_BY_CORE;
+constexpr int cas = TERRACE_LAB_CAS, cs = TERRACE_LAB_RESTARTABLE;
+
+struct Kind {
+  const char* name;
+  int association, sync;
+  std::function<void(Way&, std::size_t objects, bool initialise)> measure;
+};
+
+template <class Take>
+Kind kind(const char* name, int association, int sync, Take take) {
+  return {name, association, sync, [take](Way& w, std::size_t n, bool initialise) { w.measure(n, initialise, take); }};
+}
+
+std::vector<Kind> kinds() {
+  const auto thread_inline = [](const Constants&, terrace_lab_thread* t) { return from_thread(t); };
+  const auto cs_inline = [](const Constants& c, terrace_lab_thread* t) { return from_core_cs(c, t); };
+  const auto engine = [](const Constants&, terrace_lab_thread* t) { return terrace_lab_allocate_core(t, size); };
+  const auto shared = [](const Constants& c, terrace_lab_thread* t) { return from_buffer_cas(c, 0, t); };
+  return {
+      kind("thread_inline", by_thread, cas, thread_inline),
+      kind("core_cs_inline", by_core, cs, cs_inline),
+      kind("core_cas_inline", by_core, cas, [](const Constants& c, terrace_lab_thread* t) { return from_core_cas(c, t); }),
+      kind("thread_call", by_thread, cas, [](const Constants&, terrace_lab_thread* t) { return lab_from_thread(t); }),
+      kind("core_cs_call", by_core, cs, [](const Constants&, terrace_lab_thread* t) { return lab_from_core_cs(t); }),
+      kind("core_cas_call", by_core, cas, [](const Constants&, terrace_lab_thread* t) { return lab_from_core_cas(t); }),
+      kind("engine_cs", by_core, cs, engine),
+      kind("engine_cas", by_core, cas, engine),
+      {"core_cas_two", by_core, cas,
+       [shared](Way& w, std::size_t n, bool initialise) {
+         const Rival rival(w);
+         w.measure(n, initialise, shared);
+       }},
+      kind("thread_1", by_thread, cas,
+           [=](const Constants& c, terrace_lab_thread* t) {
+             stores.line[0] = 1;
+             return thread_inline(c, t);
+           }),
+      kind("thread_2", by_thread, cas,
+           [=](const Constants& c, terrace_lab_thread* t) {
+             stores.line[0] = 1;
+             stores.line[1] = 1;
+             return thread_inline(c, t);
+           }),
+      kind("core_cs_1", by_core, cs,
+           [=](const Constants& c, terrace_lab_thread* t) {
+             stores.line[0] = 1;
+             return cs_inline(c, t);
+           }),
+      kind("core_cs_2", by_core, cs,
+           [=](const Constants& c, terrace_lab_thread* t) {
+             stores.line[0] = 1;
+             stores.line[1] = 1;
+             return cs_inline(c, t);
+           }),
+  };
+}
 
 }  // namespace
 
@@ -131,21 +241,19 @@ int main(int argc, char** argv) {
   topology::Topology topology;
   topology::read(topology);
   topology::read_cores(cores, topology);
-  constexpr int by_thread = TERRACE_LAB_BY_THREAD, by_core = TERRACE_LAB_BY_CORE;
-  constexpr int cas = TERRACE_LAB_CAS, cs = TERRACE_LAB_RESTARTABLE;
-  Way ways[] = {{"thread", options, by_thread, cas, lab_from_thread},
-                {"core_cs", options, by_core, cs, lab_from_core_cs},
-                {"core_cas", options, by_core, cas, lab_from_core_cas},
-                {"engine_cs", options, by_core, cs, terrace_lab_allocate_core},
-                {"engine_cas", options, by_core, cas, terrace_lab_allocate_core}};
-  const std::size_t objects = options.number("objects", 200'000), bytes = options.number("size", 48);
+  const std::size_t objects = options.number("objects", 200'000);
   const bool initialise = options.number("initialise", 0) != 0;
-  for (Way& way : ways) way.turn(objects, bytes, initialise);
-  for (std::size_t i = 0; i < options.number("turns", 15); ++i) {
-    for (Way& way : ways) way.measure(objects, bytes, initialise);
-  }
+  const std::vector<Kind> all = kinds();
+  std::vector<std::unique_ptr<Way>> ways;  // a space for each, so that they do not disturb each other
+  for (const Kind& k : all) ways.push_back(std::make_unique<Way>(k.name, options, k.association, k.sync));
+  const auto round = [&] {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].measure(*ways[i], objects, initialise);
+  };
+  round();
+  for (const auto& way : ways) way->forget();
+  for (std::size_t i = 0; i < options.number("turns", 15); ++i) round();
   Line line;
   line.add("sequences", 1);
-  for (Way& way : ways) line.add(way.name(), way.median());
+  for (const auto& way : ways) line.add(way->name(), way->median());
   line.end();
 }

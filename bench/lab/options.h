@@ -7,6 +7,8 @@
 //   sync=cas | cs                                the core level's
 //   by=thread | core | flip                      the association
 //   stop=PERMILLE                                no buffers near the end of the space
+//   whole=1                                      no shorter buffers than those of the level's size, not even at the end of the space
+//   block_us=N                                   the source sleeps that long before it hands out something
 #pragma once
 
 #include "../common/line.h"
@@ -28,6 +30,7 @@ class Options : public bench::Options {
     o.bytes = number("young", bytes);
     o.pause = std::chrono::microseconds(number("pause_us", 0));
     o.walk = number("walk", 0) != 0;
+    o.block = std::chrono::microseconds(number("block_us", 0));
     return o;
   }
 
@@ -36,7 +39,10 @@ class Options : public bench::Options {
     c.abi = TERRACE_LAB_ABI;
     c.alignment = 8;
     static constexpr const char* names[TERRACE_LAB_LEVELS] = {"tlab", "clab", "plab", "nlab"};
-    for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) c.levels[l] = level(text(names[l], "none"));
+    for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
+      c.levels[l] = level(text(names[l], "none"));
+      if (number("whole", 0) != 0) c.levels[l].min_size = c.levels[l].size;
+    }
     c.levels[TERRACE_LAB_CORE].sync = std::string_view(text("sync", "cas")) == "cs" ? TERRACE_LAB_RESTARTABLE : TERRACE_LAB_CAS;
     const std::string_view by = text("by", "thread");
     c.association = by == "flip" ? TERRACE_LAB_FLIP : by == "core" ? TERRACE_LAB_BY_CORE : TERRACE_LAB_BY_THREAD;

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sys/mman.h>
+#include <thread>
 
 namespace lab_bench {
 
@@ -28,6 +29,7 @@ class Young {
     std::size_t bytes = std::size_t{64} << 20;
     std::chrono::microseconds pause{0};  // of a collection, besides what it does
     bool walk = false;                   // check at each collection that the space is walkable
+    std::chrono::microseconds block{0};  // that the source sleeps: it maps memory, or waits for a lock
   };
 
   /// source, available, fill and self of `config` are set here.
@@ -98,19 +100,19 @@ class Young {
         young_.collect();
       }
     }
-    /// For those who call the engine themselves, after it has returned nothing.
-    void collect() { young_.collect(); }
-    /// Objects that allocate() did not take from the thread's buffer.
-    std::uint64_t past_thread() const { return past_thread_; }
-    terrace_lab_thread& lab() { return lab_; }
-
-   private:
+    /// For those who call the engine themselves: between two objects, and after it has returned nothing.
     void poll() {
       if (young_.world_.is_stopped()) [[unlikely]] {
         young_.world_.leave();
         young_.world_.enter();
       }
     }
+    void collect() { young_.collect(); }
+    /// Objects that allocate() did not take from the thread's buffer.
+    std::uint64_t past_thread() const { return past_thread_; }
+    terrace_lab_thread& lab() { return lab_; }
+
+   private:
     [[gnu::noinline]] void* allocate_slow(std::size_t bytes) {
       for (;;) {
         if (void* const p = terrace_lab_allocate_slow(&lab_, bytes)) {
@@ -144,6 +146,7 @@ class Young {
 
   static void* source(void* self, unsigned, std::size_t min, std::size_t desired, std::size_t* actual) {
     auto& young = *static_cast<Young*>(self);
+    if (young.options_.block.count() != 0) std::this_thread::sleep_for(young.options_.block);
     std::size_t top = young.top_.load(std::memory_order_relaxed);
     for (;;) {
       const std::size_t room = young.options_.bytes - top;

@@ -97,8 +97,8 @@ struct terrace_lab_config {
   int association;
   /* Of every object, range, buffer and tail; a power of two from 8 to 4096. */
   size_t alignment;
-  /* The shortest range that fill() can make a dead object of; a multiple of `alignment`, 0: the same. If it is more, each buffer
-     keeps back its last min_fill bytes, so that no tail is ever shorter. */
+  /* The shortest range that fill() can make a dead object of; a multiple of `alignment`, 0: the same. If it is more, each
+     buffer keeps back its last min_fill bytes, so that no tail is ever shorter. */
   size_t min_fill;
   /* A power of two at whose multiples the regions of the space begin: ranges that meet there are not joined. So no object lies
      across two regions, if source() hands out no range that does. 0: none. */
@@ -108,9 +108,9 @@ struct terrace_lab_config {
   /* When less than this part of the space is left, no buffer is refilled any more: objects come from what buffers have, then
      from the source. 0: never; else needs `available` and young_bytes. */
   unsigned stop_permille;
-  /* All buffers of a level above the thread's, if full, are together at most this part of the space: sizes are cut down to that.
-     A level whose buffers would be smaller than its min_size then is passed over. Looked at again in terrace_lab_collected().
-     0: no such limit; else needs young_bytes. */
+  /* All buffers of a level above the thread's, if full, are together at most this part of the space: sizes are cut down to
+     that. A level whose buffers would be smaller than its min_size then is passed over. Looked at again in
+     terrace_lab_collected(). 0: no such limit; else needs young_bytes. */
   unsigned buffers_permille;
 
   /*
@@ -268,10 +268,11 @@ void* terrace_lab_allocate_at(struct terrace_lab_thread* thread, int level, size
 void* terrace_lab_allocate_aligned(struct terrace_lab_thread* thread, size_t size, size_t alignment);
 
 /**
- * terrace_lab_allocated_bytes - of the objects, padding included, that @thread has been given since it was attached, those that
- * it took in line from its TLAB included. Not those of the core's buffer by terrace_lab_allocate_core() or emitted code: to
- * count them would cost a third of what they cost; they are part of the core level's lab_bytes. Threads: by the one that
- * allocates with @thread, or at a safepoint. Cost: three loads.
+ * terrace_lab_allocated_bytes - of the objects, padding included, that @thread has been given since it was attached; those that
+ * it took in line from its TLAB, too. Not of those of the core's buffer by terrace_lab_allocate_core() or emitted code: to
+ * count them would cost a third of what they cost (docs/adr/0022); they are part of the core level's lab_bytes.
+ *
+ * Threads: by the one that allocates with @thread, or at a safepoint. Cost: three loads.
  */
 uint64_t terrace_lab_allocated_bytes(const struct terrace_lab_thread* thread);
 

@@ -5,6 +5,8 @@
 //   TERRACE_MUTANT_TWO_STORES     the commit is two stores of 4 bytes, with a delay in between
 //   TERRACE_MUTANT_SLOT_REREAD    the commit goes to the slot as it is at the end, not to the one that was read
 //   TERRACE_MUTANT_MISSING_CHECK  put_all does not look whether the word is free
+//   TERRACE_MUTANT_NOT_COMPARED   bump_armed takes its descriptor to be in rseq_cs
+//   TERRACE_MUTANT_EARLY_COMPARE  bump_armed compares it before its section begins
 //   TERRACE_MUTANT_LATE_ROUND     push_round writes the block into its place after the commit
 #pragma once
 
@@ -78,4 +80,13 @@
 #else
 #define TERRACE_MUTANT_ROUND_BEFORE(code) code
 #define TERRACE_MUTANT_ROUND_AFTER(code)
+#endif
+
+// Where bump_armed looks for its descriptor: after the label of the start.
+#if defined(TERRACE_MUTANT_NOT_COMPARED)
+#define TERRACE_MUTANT_COMPARE(code) "2:\n\t"
+#elif defined(TERRACE_MUTANT_EARLY_COMPARE)
+#define TERRACE_MUTANT_COMPARE(code) code TERRACE_SEQ_DELAY(0) "2:\n\t"
+#else
+#define TERRACE_MUTANT_COMPARE(code) "2:\n\t" code
 #endif

@@ -80,8 +80,9 @@ inline void set_size(Buffer& b, std::size_t bytes) noexcept { b.desired.store(by
 /// What terrace_lab_thread is inside.
 struct Thread {
   std::uint64_t top, end;
-  std::uint64_t active;  // allocated from the core's buffer since the last collection
-  // What an allocation from the core's buffer reads; null: it takes the long way.
+  std::uint64_t active;  // has begun to take objects from the core's buffer since the last collection, see Heap::collected()
+  // What an allocation from the core's buffer reads. Where it has to take the long way, core_buffers is null and the area is
+  // that at offset 0 from the thread pointer: no descriptor is ever there, and nothing is written to it.
   std::byte* core_buffers;
   arch::Area area;
   std::uint64_t start;
@@ -158,12 +159,10 @@ class Heap {
   /// An object from the core's buffer; by a critical section, one call deep.
   static void* allocate_core(Thread& thread, std::size_t size) noexcept {
     std::uint64_t start = 0;
-    if (thread.core_buffers != nullptr && arch::registered(thread.area)) [[likely]] {
-      if (arch::bump_below_2_63<buffer_shift>(thread.area, thread.core_buffers, size, start) == arch::Sequence::done)
-          [[likely]] {
-        thread.active = 1;
+    if (arch::registered(thread.area)) [[likely]] {
+      if (arch::bump_armed<buffer_shift>(thread.area, thread.core_buffers, thread.active, size, start) == arch::Sequence::done)
+          [[likely]]
         return pointer_to(start);
-      }
     }
     return thread.heap->allocate_core_long(thread, size);
   }
@@ -258,6 +257,7 @@ class Heap {
   arch::Area area_;
   bool has_area_;
   bool by_core_;
+  bool sections_end_in_calls_;  // a thread that was blocked has to arm its section anew
   std::size_t min_fill_, reserve_;
   std::uint64_t boundary_;  // 2^63: none
   std::uint64_t young_bytes_;

@@ -123,6 +123,7 @@ void Heap::open(const terrace_lab_config& config, std::byte* memory, const char*
   const percpu::Ladder& ladder = percpu::ladder();
   has_area_ = percpu::has_sequences(ladder.rung) && !ladder.area_is_ours;
   area_ = ladder.area;
+  sections_end_in_calls_ = ladder.valid_after_calls;
   locator_.open(ladder, topology_);
   auto* next = reinterpret_cast<Buffer*>(memory);
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {

@@ -136,7 +136,10 @@ void Heap::collected(std::size_t young_bytes) noexcept {
       t->desired = decayed(t->desired, tlab.bounds);
     }
     t->earlier += t->bytes;
-    t->bytes = t->active = 0;
+    t->bytes = 0;
+    // A thread that comes back from this safepoint arms its section, and says that it is active. Where it may find it armed
+    // still, it counts as allocating for as long as it is attached.
+    if (sections_end_in_calls_) t->active = 0;
   }
   departed_.bytes = departed_allocating_ = 0;
   for (int level = TERRACE_LAB_CORE; level < TERRACE_LAB_LEVELS; ++level) resize_buffers(level, allocated);

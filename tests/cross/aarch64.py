@@ -24,7 +24,7 @@ PREFIX = "aarch64-linux-gnu-"
 FLAGS = ["-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", '-DTERRACE_VERSION="cross"']
 CXX_FLAGS = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-ftls-model=initial-exec"]
 INJECT = "-DTERRACE_INJECT=1"
-MUTANTS = ["WRONG_LENGTH", "TWO_STORES", "SLOT_REREAD", "MISSING_CHECK", "LATE_ROUND"]
+MUTANTS = ["WRONG_LENGTH", "TWO_STORES", "SLOT_REREAD", "MISSING_CHECK", "LATE_ROUND", "NOT_COMPARED", "EARLY_COMPARE"]
 SIGNATURE = 0xD428BC00
 
 PROGRAM = r"""

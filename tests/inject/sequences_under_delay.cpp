@@ -204,6 +204,21 @@ void bump_check() {
   }
 }
 
+std::uint64_t armings;  // lost counts do not matter
+void bump_armed_thread(unsigned) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    std::uint64_t start = 0, armed = 0;
+    if (arch::bump_armed<slot_shift>(area, slots, armed, bump_bytes, start) != Sequence::done) return;
+    if (bumped[start / bump_bytes].exchange(1) != 0) fail("bump_armed gave an address twice");
+    __atomic_store_n(&armings, __atomic_load_n(&armings, __ATOMIC_RELAXED) + armed, __ATOMIC_RELAXED);
+  }
+}
+void bump_armed_check() {
+  bump_check();
+  std::printf("    armed %llu times\n", static_cast<unsigned long long>(armings));
+  if (armings == 0) fail("nobody has armed the section");
+}
+
 // ---- transactions: a counter per slot, incremented by conditional stores and compare-and-exchanges of both widths
 
 std::atomic<std::uint64_t> committed[4];
@@ -278,6 +293,7 @@ const Scenario scenarios[] = {
     {"pop_round, push_round, take_all, put_all", rounds_setup, rounds_thread, rounds_check},
     {"pop_word, push_word", words_setup, words_thread, words_check},
     {"bump", bump_setup, bump_thread, bump_check},
+    {"bump_armed", bump_setup, bump_armed_thread, bump_armed_check},
     {"transactions", [] {}, transaction_thread, transaction_check},
 };
 

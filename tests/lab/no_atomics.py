@@ -33,7 +33,7 @@ CHAIN = (
 )
 WITH_ATOMICS = (HEAP + "take_by_cas(", HEAP + "take_from(", HEAP + "refill_by_cas(")  # to show that they would be seen
 SEQUENCE = re.compile(r"mov\s+%\w+,%fs:\(%\w+\)")  # the store of its descriptor
-MOST_INSTRUCTIONS = 20  # of CORE, of which two ask whether the thread is registered with rseq (ADR 12)
+MOST_INSTRUCTIONS = 18  # of CORE, of which two ask whether the thread is registered with rseq (ADR 12)
 
 
 @dataclass

@@ -217,13 +217,19 @@ no_room:
   return Sequence::full;
 }
 
-/// [sequence 5] in slots of 1 << shift bytes whose limits are below 2^63, as are `bytes`: so a sum needs no look at the carry,
-/// and a top of 2^63 has room for nothing.
+/// [sequence 9] in slots of 1 << shift bytes. Limits and `bytes` are below 2^63: so a sum needs no look at the carry, and a top of
+/// 2^63 has room for nothing. The cold part stays in the function's section: a conditional branch reaches 1 MiB only.
 template <int shift>
-TERRACE_INLINE Sequence bump_below_2_63(const Area& area, std::byte* const& base, std::size_t bytes, std::uint64_t& start) noexcept {
+TERRACE_INLINE Sequence bump_armed(const Area& area, std::byte* const& base, std::uint64_t& active, std::size_t bytes,
+                                   std::uint64_t& start) noexcept {
   std::uint64_t top, next, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+  __asm__ volatile goto("1:\n\t"
+               "adrp %[scratch], 4f\n\t"
+               "add %[scratch], %[scratch], :lo12:4f\n\t"
+               TERRACE_MUTANT_COMPARE("ldr x17, [%[cs]]\n\t"
+                                      "cmp x17, %[scratch]\n\t"
+                                      "b.ne 9f\n\t") TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
                "ldar %[top], [%[slot]]\n\t"
                "add %[next], %[top], %[bytes]\n\t"
                "ldr %[scratch], [%[slot], #8]\n\t"
@@ -231,9 +237,18 @@ TERRACE_INLINE Sequence bump_below_2_63(const Area& area, std::byte* const& base
                "b.hi %l[no_room]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED("")
                    TERRACE_MUTANT_COMMIT("next", "slot", "#0")
                TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               ".subsection 1\n"
+               "9:\n\t"
+               "cbz %[base], %l[no_room]\n\t"
+               "str %[scratch], [%[cs]]\n\t"
+               "mov x17, #1\n\t"
+               "str x17, [%[active]]\n\t"
+               "b 2b\n\t"
+               ".previous\n\t"
                : [top] "=&r"(top), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
-                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [shift] "i"(shift), [bytes] "r"(bytes)
+                 [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [active] "r"(&active),
+                 [shift] "i"(shift), [bytes] "r"(bytes)
                : "cc", "memory", "x16", "x17"
                : no_room);
   TERRACE_SEQ_AFTER;

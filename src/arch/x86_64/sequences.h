@@ -201,20 +201,33 @@ no_room:
   return Sequence::full;
 }
 
-/// [sequence 5] in slots of 1 << shift bytes whose limits are below 2^63, as are `bytes`: so a sum needs no look at the carry,
-/// and a top of 2^63 has room for nothing.
+/// [sequence 9] in slots of 1 << shift bytes. Limits and `bytes` are below 2^63: so a sum needs no look at the carry, and a top of
+/// 2^63 has room for nothing.
 template <int shift>
-TERRACE_INLINE Sequence bump_below_2_63(const Area& area, std::byte* const& base, std::size_t bytes, std::uint64_t& start) noexcept {
+TERRACE_INLINE Sequence bump_armed(const Area& area, std::byte* const& base, std::uint64_t& active, std::size_t bytes,
+                                   std::uint64_t& start) noexcept {
   std::uint64_t top, next, slot, scratch;
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
+  __asm__ volatile goto("1:\n\t"
+               "leaq 4f(%%rip), %[scratch]\n\t"
+               TERRACE_MUTANT_COMPARE("cmpq %[scratch], %%fs:(%[cs])\n\t"
+                                      "jne 8f\n\t") TERRACE_SEQ_SLOT_SHIFTED TERRACE_SEQ_DELAY(0)
                "movq (%[slot]), %[top]\n\t"
                "leaq (%[top],%[bytes]), %[next]\n\t"
                "cmpq 8(%[slot]), %[next]\n\t"
                "ja %l[no_room]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_SHIFTED("")
                    TERRACE_MUTANT_COMMIT("%[next]", "0", "(%[slot])")
                TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT)
+               ".pushsection .text.terrace_abort, \"ax?\"\n"
+               "8:\n\t"
+               "cmpq $0, %[base]\n\t"
+               "je %l[no_room]\n\t"
+               "movq %[scratch], %%fs:(%[cs])\n\t"
+               "movq $1, %[active]\n\t"
+               "jmp 2b\n\t"
+               ".popsection\n\t"
                : [top] "=&r"(top), [next] "=&r"(next), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
-               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [shift] "i"(shift), [bytes] "r"(bytes)
+               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [active] "m"(active), [shift] "i"(shift),
+                 [bytes] "r"(bytes)
                : "cc", "memory"
                : no_room);
   TERRACE_SEQ_AFTER;
