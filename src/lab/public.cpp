@@ -91,7 +91,9 @@ TERRACE_LAB_PUBLIC size_t terrace_lab_max_take(const terrace_lab_heap* heap, int
   return inside(heap).max_take(level, enough);
 }
 
-TERRACE_LAB_PUBLIC size_t terrace_lab_free_bytes(terrace_lab_heap* heap, int level) { return inside(heap).free_bytes(level); }
+TERRACE_LAB_PUBLIC size_t terrace_lab_free_bytes(terrace_lab_heap* heap, int level) {
+  return level == TERRACE_LAB_THREAD || is_shared(level) ? inside(heap).free_bytes(level) : 0;
+}
 
 TERRACE_LAB_PUBLIC int terrace_lab_retire_all(terrace_lab_heap* heap) {
   if (inside(heap).retire_all()) return 0;

@@ -147,7 +147,7 @@ TEST_P(Ranges, free_bytes_are_those_of_all_buffers_of_a_level) {
   EXPECT_EQ(terrace_lab_free_bytes(fake.heap, TERRACE_LAB_THREAD), 2048U - 80);
   EXPECT_EQ(terrace_lab_free_bytes(fake.heap, core), 4096U - 2048);
   EXPECT_EQ(terrace_lab_free_bytes(fake.heap, processor), 16384U - 4096);
-  EXPECT_EQ(terrace_lab_free_bytes(fake.heap, TERRACE_LAB_NODE), 0U);
+  for (const int none : {-1, int{TERRACE_LAB_NODE}, source}) EXPECT_EQ(terrace_lab_free_bytes(fake.heap, none), 0U);
   fake.collect();
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) EXPECT_EQ(terrace_lab_free_bytes(fake.heap, l), 0U);
 }
