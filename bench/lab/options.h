@@ -7,8 +7,8 @@
 //   sync=cas | cs                                the core level's
 //   by=thread | core | flip                      the association
 //   stop=PERMILLE                                no buffers near the end of the space
-//   whole=1                                      no shorter buffers than those of the level's size, not even at the end of the space
-//   block_us=N                                   the source sleeps that long before it hands out something
+//   whole=1                                      no shorter buffers than those of the level's size, not even at the end of the
+//   space block_us=N                                   the source sleeps that long before it hands out something
 #pragma once
 
 #include "../common/line.h"

@@ -56,11 +56,11 @@
 //             t := top(slot);  n := t + bytes;  if n > limit(slot) -> full
 //     commit: top(slot) := n
 //     arm:    behind the end, in no section. base = 0 -> full;  rseq_cs := its own descriptor;  active := 1;  back to start
-//     The others store their descriptor before start, each time. It stays in rseq_cs until the kernel next disturbs the thread or
-//     the thread runs something else by rseq, so who finds its own there may go on as if it had just stored it: from the
+//     The others store their descriptor before start, each time. It stays in rseq_cs until the kernel next disturbs the thread
+//     or the thread runs something else by rseq, so who finds its own there may go on as if it had just stored it: from the
 //     comparison on, which is inside, the kernel finds the descriptor and an instruction of its section. A disturbance between
-//     start and the comparison restarts the sequence, too, or has cleared rseq_cs before, and the comparison sees that. Whether a
-//     kernel also clears it at disturbances elsewhere does not matter: what was read before one is not used, nor is the slot.
+//     start and the comparison restarts the sequence, too, or has cleared rseq_cs before, and the comparison sees that. Whether
+//     a kernel also clears it at disturbances elsewhere does not matter: what was read before one is not used, nor is the slot.
 //
 //   pop_round(words, rounds) -> block                                                              [sequence 7]
 //     start:  w := word(slot);  p := place below rounds + w;  if p = 0 -> empty      nothing written
