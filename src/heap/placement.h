@@ -84,11 +84,11 @@ class AlignedClasses {
  public:
   /// Requires serve(size, align), align > quantum.
   constexpr SizeClass operator()(std::size_t size, std::size_t align) const noexcept {
-    const SizeClass power = aligned_class_for(size, align);
-    if (align > largest_of_plain) return power;
-    const SizeClass least = class_for(max_of(size, cache_line));
-    const SizeClass plain{next_[row(align)][index(least)]};
-    return index(plain) != 0 && class_size(plain) <= class_size(power) ? plain : power;
+    const std::size_t power = index(aligned_class_for(size, align));
+    const std::size_t plain = next_[row(align)][index(class_for(max_of(size, cache_line)))];
+    // Without a branch: programs that ask for several alignments do so in no order.
+    const bool is_plain = (plain != 0) & (class_sizes.bytes[plain] <= class_sizes.bytes[power]);
+    return SizeClass{static_cast<std::uint8_t>(power ^ ((plain ^ power) & (std::size_t{0} - std::size_t{is_plain})))};
   }
   /// Whether any class does.
   static constexpr bool serve(std::size_t size, std::size_t align) noexcept {
@@ -107,11 +107,12 @@ class AlignedClasses {
 
  private:
   static constexpr std::size_t smallest = 2 * SizeRule::quantum, largest_of_plain = 2 * cache_line;
+  static constexpr std::size_t rows = 4;  // the last one for all alignments beyond: no plain class
   static constexpr std::size_t row(std::size_t align) noexcept {
-    return static_cast<std::size_t>(std::countr_zero(align) - std::countr_zero(smallest));
+    return min_of(static_cast<std::size_t>(std::countr_zero(align) - std::countr_zero(smallest)), rows - 1);
   }
   // By alignment and class: the first plain class from this one on whose blocks are aligned; 0: none.
-  std::array<std::array<std::uint8_t, class_sizes.plain + 1>, 3> next_{};
+  std::array<std::array<std::uint8_t, class_sizes.plain + 1>, rows> next_{};
 };
 const AlignedClasses& aligned_classes_for(Placement placement) noexcept;
 
