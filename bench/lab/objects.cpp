@@ -35,16 +35,23 @@ struct Constants {
   terrace_lab_thread* thread;  // the core level's functions need it when the buffer is full only
 } known;
 constexpr std::size_t size = 48;
+
+/// What code in line has in its instructions, and here in registers.
+struct Site {
+  arch::Area area;
+  std::byte* const& base;  // in memory, as in the guide
+  const Constants& more;
+  terrace_lab_thread* thread;
+};
 topology::Cores cores;
 
 // [MP-RCS] Figure 7.
 [[gnu::always_inline]] inline void* from_thread(terrace_lab_thread* thread) { return terrace_lab_allocate(thread, size); }
 
 // [MP-RCS] Figure 8.
-[[gnu::always_inline]] inline void* from_core_cs(const Constants& c, terrace_lab_thread* thread) {
+[[gnu::always_inline]] inline void* from_core_cs(const arch::Area& area, std::byte* const& base, terrace_lab_thread* thread) {
   std::uint64_t start;
-  if (arch::bump_armed<TERRACE_LAB_BUFFER_SHIFT>(c.area, c.words.base, thread->active, size, start) == arch::Sequence::done)
-      [[likely]]
+  if (arch::bump_armed<TERRACE_LAB_BUFFER_SHIFT>(area, base, thread->active, size, start) == arch::Sequence::done) [[likely]]
     return reinterpret_cast<void*>(start);
   return terrace_lab_allocate_core(thread, size);
 }
@@ -69,7 +76,7 @@ topology::Cores cores;
 
 extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_thread(terrace_lab_thread* thread) { return from_thread(thread); }
 extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cs(terrace_lab_thread* thread) {
-  return from_core_cs(known, thread);
+  return from_core_cs(known.area, known.words.base, thread);
 }
 extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cas(terrace_lab_thread* thread) {
   return from_core_cas(known, thread);
@@ -77,7 +84,7 @@ extern "C" [[gnu::noinline, gnu::aligned(64)]] void* lab_from_core_cas(terrace_l
 
 namespace {
 
-/// A heap, and a thread that takes objects from it by `take(constants, thread)`.
+/// A heap, and a thread that takes objects from it by `take(site)`.
 class Way {
  public:
   Way(const char* name, const Options& options, int association, int sync)
@@ -110,12 +117,14 @@ class Way {
  private:
   template <bool initialise, class Take>
   [[gnu::noinline, gnu::aligned(64)]] double turn(std::size_t objects, Take take) {
-    const Constants c = constants_;
+    arch::Area area = constants_.area;
+    std::byte* const base = constants_.words.base;
     terrace_lab_thread* const thread = &mutator_.lab();
+    __asm__("" : "+r"(area.critical_section), "+r"(area.slot));  // not loaded anew for each object
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < objects; ++i) {
       void* p;
-      while ((p = take(c, thread)) == nullptr) [[unlikely]] mutator_.collect();
+      while ((p = take(Site{area, base, constants_, thread})) == nullptr) [[unlikely]] mutator_.collect();
       if (initialise) std::memset(p, 0, size);
       static_cast<Header*>(p)->bytes = size;
       __asm__ volatile("" ::: "memory");  // no word of a buffer stays in a register, as in a program between two objects
@@ -142,11 +151,12 @@ class Way {
 /// Takes objects from buffer 0 of the core level, on another cpu if there is one, while it exists.
 class Rival {
  public:
-  explicit Rival(Way& way) : thread_([this, &way] { run(way); }) {
+  explicit Rival(Way& way) : young_(way.young()), thread_([this, &way] { run(way); }) {
     while (!started_.load()) std::this_thread::yield();
   }
   ~Rival() {
     over_.store(true);
+    const Young::Blocked blocked(young_);  // it may be collecting, and wait for this thread
     thread_.join();
   }
   Rival(const Rival&) = delete;
@@ -163,13 +173,12 @@ class Rival {
       mutator.poll();
     }
   }
+  Young& young_;
   std::atomic<bool> started_{false}, over_{false};
   std::thread thread_;
 };
 
-struct Stores {
-  alignas(128) volatile std::uint64_t line[2];
-} stores;
+alignas(128) volatile std::uint64_t stored_to;
 
 constexpr int by_thread = TERRACE_LAB_BY_THREAD, by_core = TERRACE_LAB_BY_CORE;
 constexpr int cas = TERRACE_LAB_CAS, cs = TERRACE_LAB_RESTARTABLE;
@@ -186,17 +195,23 @@ Kind kind(const char* name, int association, int sync, Take take) {
 }
 
 std::vector<Kind> kinds() {
-  const auto thread_inline = [](const Constants&, terrace_lab_thread* t) { return from_thread(t); };
-  const auto cs_inline = [](const Constants& c, terrace_lab_thread* t) { return from_core_cs(c, t); };
-  const auto engine = [](const Constants&, terrace_lab_thread* t) { return terrace_lab_allocate_core(t, size); };
-  const auto shared = [](const Constants& c, terrace_lab_thread* t) { return from_buffer_cas(c, 0, t); };
+  const auto thread_inline = [](const Site& s) { return from_thread(s.thread); };
+  const auto cs_inline = [](const Site& s) { return from_core_cs(s.area, s.base, s.thread); };
+  const auto engine = [](const Site& s) { return terrace_lab_allocate_core(s.thread, size); };
+  const auto shared = [](const Site& s) { return from_buffer_cas(s.more, 0, s.thread); };
+  const auto one_store_more = [](auto take) {
+    return [take](const Site& s) {
+      stored_to = 1;
+      return take(s);
+    };
+  };
   return {
       kind("thread_inline", by_thread, cas, thread_inline),
       kind("core_cs_inline", by_core, cs, cs_inline),
-      kind("core_cas_inline", by_core, cas, [](const Constants& c, terrace_lab_thread* t) { return from_core_cas(c, t); }),
-      kind("thread_call", by_thread, cas, [](const Constants&, terrace_lab_thread* t) { return lab_from_thread(t); }),
-      kind("core_cs_call", by_core, cs, [](const Constants&, terrace_lab_thread* t) { return lab_from_core_cs(t); }),
-      kind("core_cas_call", by_core, cas, [](const Constants&, terrace_lab_thread* t) { return lab_from_core_cas(t); }),
+      kind("core_cas_inline", by_core, cas, [](const Site& s) { return from_core_cas(s.more, s.thread); }),
+      kind("thread_call", by_thread, cas, [](const Site& s) { return lab_from_thread(s.thread); }),
+      kind("core_cs_call", by_core, cs, [](const Site& s) { return lab_from_core_cs(s.thread); }),
+      kind("core_cas_call", by_core, cas, [](const Site& s) { return lab_from_core_cas(s.thread); }),
       kind("engine_cs", by_core, cs, engine),
       kind("engine_cas", by_core, cas, engine),
       {"core_cas_two", by_core, cas,
@@ -204,28 +219,10 @@ std::vector<Kind> kinds() {
          const Rival rival(w);
          w.measure(n, initialise, shared);
        }},
-      kind("thread_1", by_thread, cas,
-           [=](const Constants& c, terrace_lab_thread* t) {
-             stores.line[0] = 1;
-             return thread_inline(c, t);
-           }),
-      kind("thread_2", by_thread, cas,
-           [=](const Constants& c, terrace_lab_thread* t) {
-             stores.line[0] = 1;
-             stores.line[1] = 1;
-             return thread_inline(c, t);
-           }),
-      kind("core_cs_1", by_core, cs,
-           [=](const Constants& c, terrace_lab_thread* t) {
-             stores.line[0] = 1;
-             return cs_inline(c, t);
-           }),
-      kind("core_cs_2", by_core, cs,
-           [=](const Constants& c, terrace_lab_thread* t) {
-             stores.line[0] = 1;
-             stores.line[1] = 1;
-             return cs_inline(c, t);
-           }),
+      kind("thread_1", by_thread, cas, one_store_more(thread_inline)),
+      kind("thread_2", by_thread, cas, one_store_more(one_store_more(thread_inline))),
+      kind("core_cs_1", by_core, cs, one_store_more(cs_inline)),
+      kind("core_cs_2", by_core, cs, one_store_more(one_store_more(cs_inline))),
   };
 }
 
