@@ -76,7 +76,7 @@ LAB_PROGRAM = r"""
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <terrace/lab.h>
+#include <terrace/lab_emit.h>
 
 enum { alignment = 16, young = 65536 };
 #ifdef __cplusplus
@@ -279,7 +279,7 @@ def of_the_cxx_library(name: str) -> bool:
     return name.startswith(("_ZS", "_ZNS", "_ZNKS", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZnwmPv"))
 
 
-def check_part(archive: pathlib.Path, header: pathlib.Path) -> None:
+def check_part(archive: pathlib.Path, headers: list[pathlib.Path]) -> None:
     lines = [line.split() for line in run("nm", "-g", "--defined-only", archive).splitlines()]
     lines = [line for line in lines if len(line) == 3 and not (line[1] in "WVu" and of_the_cxx_library(line[2]))]
     malloc = sorted(line[2] for line in lines if OF_MALLOC.fullmatch(line[2]))
@@ -288,7 +288,8 @@ def check_part(archive: pathlib.Path, header: pathlib.Path) -> None:
     visible = {r[7] for r in rows if len(r) == 8 and r[4] in ("GLOBAL", "WEAK", "UNIQUE") and r[5] == "DEFAULT" and r[6] != "UND"}
     visible = {name for name in visible if not of_the_cxx_library(name)}
     assert visible, "no symbols"
-    assert visible == declared_in(header), f"visible or declared, not both: {visible ^ declared_in(header)}"
+    declared = set().union(*map(declared_in, headers))
+    assert visible == declared, f"visible or declared, not both: {visible ^ declared}"
 
 
 def check_part_by_pkg_config(part: str, libdir: pathlib.Path, work: pathlib.Path) -> None:
@@ -307,7 +308,8 @@ def check_parts(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pa
     project = work / "runtime"
     project.mkdir()
     for part, text in PARTS.items():
-        check_part(libdir / f"libterrace_{part}.a", prefix / f"include/terrace/{part}.h")
+        include = prefix / "include" / "terrace"
+        check_part(libdir / f"libterrace_{part}.a", [include / f"{part}.h", *include.glob(f"{part}_*.h")])
         for path in (work / f"{part}.c", work / f"{part}.cpp", project / f"{part}.c"):
             path.write_text(text)
         check_part_by_pkg_config(part, libdir, work)
