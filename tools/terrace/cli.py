@@ -87,6 +87,25 @@ def _add_fuzz(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
 
 
+def _add_jdk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "jdk",
+        help="build a JDK whose TLABs come from buffers of the cores; run or test it",
+        description="Patches HotSpot's source (integrations/hotspot), builds libjvm and puts it "
+        "into a copy of the installed JDK of the same version. What was done is not done again.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    build = actions.add_parser("build", help="build it, or what has changed of it")
+    run = actions.add_parser(
+        "run", help="run Java on it", usage="terrace jdk run [--fastdebug] -- JAVA ARGUMENTS"
+    )
+    test = actions.add_parser("test", help="compare its results with the installed JDK's")
+    for action in (build, run, test):
+        action.add_argument("--fastdebug", action="store_true", help="with HotSpot's assertions")
+    test.add_argument("--filter", metavar="TEXT", help="only runs whose name has it")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="JAVA ARGUMENTS")
+
+
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """What the subcommand does not know ends with the usage of the subcommand."""
     parser = make_parser()
@@ -111,6 +130,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands)
     _add_record(commands)
     _add_fuzz(commands)
+    _add_jdk(commands)
     bench = commands.add_parser("bench", help="list the benchmarks, or run one")
     bench.add_argument("name", nargs="?", help="which one; without a name they are listed")
     bench.add_argument(
@@ -250,6 +270,25 @@ def _fuzz(options: argparse.Namespace, checkout: Checkout | None) -> int:
     return fuzz.fuzz(checkout, options.name, options.seconds)
 
 
+def _jdk(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace import jdk
+    from terrace.prepare import prepare
+
+    checkout = _need_checkout(checkout, "jdk")
+    level = "fastdebug" if options.fastdebug else "release"
+    if options.action == "run":
+        words: list[str] = options.command[1:] if options.command[:1] == ["--"] else options.command
+        if not words:
+            raise TerraceError("jdk run: usage: terrace jdk run -- JAVA ARGUMENTS", 2)
+        if not jdk.is_built(checkout, level):
+            prepare(checkout, ("jdk",))
+        return jdk.run(checkout, level, words)
+    prepare(checkout, ("jdk",))
+    if options.action == "build":
+        return jdk.build(checkout, level)
+    return jdk.test(checkout, level, options.filter)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
     options = parse(arguments)
@@ -260,6 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
         "record": _record,
         "bench": _bench,
         "fuzz": _fuzz,
+        "jdk": _jdk,
     }[options.subcommand]
     try:
         return subcommand(options, find_checkout())

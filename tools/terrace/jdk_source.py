@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace jdk`: the source of HotSpot is fetched, unpacked and patched, each step once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.messages import Step, progress, say
+from terrace.vm_archive import host_mirror, run_tool
+
+_BLOCK = 1 << 20  # bytes read at a time
+
+
+@dataclass(frozen=True)
+class Source:
+    """What integrations/hotspot/source.txt says."""
+
+    version: str
+    archive: str
+    bytes: int
+    sha256: str
+    unpacked: str
+
+    @property
+    def name(self) -> str:
+        return self.archive.rpartition("/")[2]
+
+
+def integration(checkout: Checkout) -> Path:
+    return checkout.root / "integrations" / "hotspot"
+
+
+def work_directory(checkout: Checkout) -> Path:
+    """$TERRACE_JDK_DIR, else build/jdk: everything that `jdk` makes is below it."""
+    return Path(os.environ.get("TERRACE_JDK_DIR") or checkout.build / "jdk").absolute()
+
+
+def read_source(checkout: Checkout) -> Source:
+    text = (integration(checkout) / "source.txt").read_text(encoding="utf-8")
+    lines = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+    words = {words[0]: words[1] for words in lines}
+    return Source(
+        words["version"],
+        words["archive"],
+        int(words["bytes"]),
+        words["sha256"],
+        words["unpacked"],
+    )
+
+
+def queue(checkout: Checkout) -> list[Path]:
+    """The patches, in the order in which they apply."""
+    return sorted((integration(checkout) / "patches").glob("*.diff"))
+
+
+def address(source: Source) -> str:
+    """$TERRACE_JDK_SOURCE, a path or a URL; else the archive that the host's apt uses."""
+    chosen = os.environ.get("TERRACE_JDK_SOURCE")
+    if chosen:
+        return chosen if "://" in chosen else Path(chosen).absolute().as_uri()
+    return f"{host_mirror()}/{source.archive}"
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _copy_rest(url: str, partial: Path, total: int, step: Step) -> None:
+    """Appends to the partial file what it lacks, if the server can; else begins again."""
+    done = partial.stat().st_size if partial.exists() else 0
+    headers = {"Range": f"bytes={done}-"} if done else {}
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=60) as answer:
+        resumed = done > 0 and answer.status == 206
+        done = done if resumed else 0
+        with partial.open("ab" if resumed else "wb") as file:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+                done += len(block)
+                step.update(done >> 20, total >> 20)
+
+
+def fetch(checkout: Checkout, source: Source) -> Path:
+    """The archive, checked; a download that was cut off goes on where it ended."""
+    archive = work_directory(checkout) / source.name
+    if archive.exists():
+        return archive
+    partial = archive.with_suffix(".partial")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    if partial.exists() and partial.stat().st_size >= source.bytes:
+        partial.unlink()
+    url = address(source)
+    try:
+        with progress("fetching the source (MiB)") as step:
+            _copy_rest(url, partial, source.bytes, step)
+            step.finish()
+    except (urllib.error.URLError, OSError) as error:
+        raise TerraceError(
+            f"{url}: {error}\nThe same command goes on from here; TERRACE_JDK_SOURCE names another "
+            f"path or URL of {source.name}"
+        ) from None
+    found = _digest(partial)
+    if found != source.sha256:
+        partial.unlink()
+        raise TerraceError(
+            f"{url} is not the file it should be: SHA-256 {found}, expected {source.sha256}"
+        )
+    partial.rename(archive)
+    return archive
+
+
+def unpack(checkout: Checkout, source: Source) -> Path:
+    """The source tree; a tree that is there is complete."""
+    tree = work_directory(checkout) / source.unpacked
+    if tree.is_dir():
+        return tree
+    archive = fetch(checkout, source)
+    scratch = tree.with_suffix(".unpacking")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    say("unpacking the source")
+    run_tool(["tar", "--no-same-owner", "-xf", str(archive), "-C", str(scratch)])
+    (scratch / source.unpacked).rename(tree)
+    scratch.rmdir()
+    return tree
+
+
+def touched(patch: str) -> list[tuple[str, bool]]:
+    """The files of a patch, and whether it makes them."""
+    files = []
+    new = False
+    for line in patch.splitlines():
+        if line.startswith("--- "):
+            new = line.startswith("--- /dev/null")
+        elif line.startswith("+++ b/"):
+            files.append((line[len("+++ b/") :].split("\t")[0], new))
+    return files
+
+
+def _originals(tree: Path, kept: Path, patches: list[str]) -> None:
+    """Keeps a file as it was unpacked, before a patch of any queue has touched it."""
+    for name, new in (pair for patch in patches for pair in touched(patch)):
+        copy = kept / name
+        if not new and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(tree / name, copy)
+
+
+def _contents(directory: Path) -> dict[str, bytes]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def apply(checkout: Checkout, tree: Path) -> int:
+    """Brings the tree to what the queue says, from whichever queue it had; files that change.
+
+    Applied to copies of the originals, so that a file that stays the same keeps its date and is
+    not compiled again.
+    """
+    beside = tree.with_name(f"{tree.name}.patched")
+    kept, scratch, note = beside / "originals", beside / "scratch", beside / "made"
+    paths = queue(checkout)
+    _originals(tree, kept, [path.read_text(encoding="utf-8") for path in paths])
+    shutil.rmtree(scratch, ignore_errors=True)
+    if kept.is_dir():
+        shutil.copytree(kept, scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    for path in paths:
+        quietly = ("--batch", "--no-backup-if-mismatch", "--fuzz=0", "-p1")
+        run_tool(["patch", *quietly, "-d", str(scratch), "-i", str(path)])
+    wanted, originals = _contents(scratch), _contents(kept) if kept.is_dir() else {}
+    made = note.read_text(encoding="utf-8").split("\n") if note.exists() else []
+    note.write_text("\n".join(sorted(set(wanted) - set(originals))), encoding="utf-8")
+    changed = 0
+    for name in {*made, *wanted} - {""}:
+        file = tree / name
+        content = wanted.get(name)
+        if content is None:
+            file.unlink(missing_ok=True)
+        elif not file.exists() or file.read_bytes() != content:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+            changed += 1
+    return changed
