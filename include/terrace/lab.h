@@ -302,8 +302,9 @@ void* terrace_lab_take(struct terrace_lab_heap* heap, int level, size_t min, siz
  * terrace_lab_install - gives the engine a range that the runtime has got elsewhere: by a slow way that source() may not go, as
  * it waits for a lock or a safepoint. The caller cuts what it needs itself off the front, and installs the rest.
  * @start, @bytes: as a range of source(), at least min_size of @level.
- * The range goes into the buffer of @level where the caller runs, whose tail is filled, if that is less than @bytes; otherwise,
- * or while somebody refills the buffer, it is put aside for the next refill of the level.
+ * The range goes into the buffer of @level where the caller runs, whose tail is filled, if that is shorter than min_size;
+ * otherwise, or while somebody refills the buffer, it is put aside for the next refill of the level. So threads that go the
+ * slow way at the same time do not fill what the first of them has installed.
  * Returns 0: it is the engine's. -1 and errno EBUSY: too many ranges are put aside (64), or the level is passed over
  * (buffers_permille); EINVAL: there is no such level, or it is the thread's. Then the range is the caller's as before.
  * Threads: safe. Cost: a refill without source().

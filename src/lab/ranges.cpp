@@ -14,14 +14,15 @@ bool Heap::put_aside(Level& l, Buffer& b, Range lab) noexcept {
   return true;
 }
 
-// As a refill that asks nobody. The range goes into the buffer if that has less.
+// As a refill that asks nobody. The range goes into the buffer if what that has left is worth no buffer: threads that have got
+// ranges at the same time do not fill each other's.
 Heap::Install Heap::install_by_cas(int level, Range range) noexcept {
   Level& l = levels_[level];
   Buffer& b = l.buffers[index_here(level)];
   // [L1] acquire, as in take_from()
   std::uint64_t seen = b.top.load(std::memory_order_acquire);
   const std::size_t room = b.end.load(std::memory_order_relaxed) - seen;  // of a newer end: not installed, or top is another
-  if (!is_closed(seen) && room < range.size() &&
+  if (!is_closed(seen) && room < l.bounds.least &&
       b.top.compare_exchange_strong(seen, refilling, std::memory_order_acquire, std::memory_order_relaxed)) {  // [L1]
     install(level, b, {seen, b.end.load(std::memory_order_relaxed)}, range, {.min = 0, .desired = 0});
     return Install::done;
@@ -38,8 +39,8 @@ Heap::Install Heap::install_restartably(int level, Range range) noexcept {
   }
   Buffer& b = l.buffers[slot];
   const Range old{b.top.load(std::memory_order_acquire), b.end.load(std::memory_order_relaxed)};  // [L2]
-  const bool closed =
-      !is_closed(old.start) && old.end - old.start < range.size() && close(l, static_cast<unsigned>(slot), old.start, old.end);
+  const bool closed = !is_closed(old.start) && old.end - old.start < l.bounds.least &&
+                      close(l, static_cast<unsigned>(slot), old.start, old.end);
   percpu::invalidate();
   if (!closed) return put_aside(l, b, range) ? Install::done : Install::busy;
   install(level, b, old, range, {.min = 0, .desired = 0});

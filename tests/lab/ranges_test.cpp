@@ -82,6 +82,17 @@ TEST_P(Ranges, installed_over_a_tail_leave_it_filled) {
   EXPECT_EQ(take(fake, core, 64, 64), (Bytes{4160, 4224}));
 }
 
+TEST_P(Ranges, do_not_displace_a_buffer_that_another_thread_has_just_installed) {
+  Fake fake(config({0, 4096, 0, 0}));
+  take(fake, core, 3072, 3072);
+  take(fake, source, 64, 64);
+  ASSERT_EQ(terrace_lab_install(fake.heap, core, elsewhere(fake, 4096), 4096), 0) << "longer than what is left";
+  fake.limit = fake.used;
+  EXPECT_TRUE(fake.filled.empty());
+  EXPECT_EQ(take(fake, core, 1024, 1024), (Bytes{3072, 4096}));
+  EXPECT_EQ(take(fake, core, 64, 64), (Bytes{4160, 4224}));
+}
+
 TEST_P(Ranges, shorter_than_what_the_buffer_has_are_put_aside_until_it_is_used_up) {
   Fake fake(config({0, 4096, 0, 0}));
   take(fake, core, 64, 64);
