@@ -136,7 +136,7 @@ def _watch(process: subprocess.Popen[str], log: Path, objects: Path, step: Step)
             return
         except subprocess.TimeoutExpired:
             text = log.read_text(encoding="utf-8", errors="replace")
-            found = re.search(r"Compiling (?:up to )?(\d+) files for BUILD_LIBJVM\b", text)
+            found = re.search(r"libjvm\.so from (\d+) file", text)
             total = int(found.group(1)) if found else total
             done = min(len(list(objects.glob("*.o"))), total)
             if total:
