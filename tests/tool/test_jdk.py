@@ -5,7 +5,9 @@ import hashlib
 import http.server
 import importlib.util
 import os
+import shlex
 import shutil
+import subprocess
 import threading
 
 import pytest
@@ -102,23 +104,48 @@ def test_every_patch_names_its_licence():
             )
 
 
-def test_the_queue_applies_to_the_source_and_its_files_differ(tmp_path):
+def touched_files():
+    texts = [path.read_text() for path in jdk_source.queue(Checkout(ROOT))]
+    return dict(pair for text in texts for pair in jdk_source.touched(text))
+
+
+@pytest.fixture
+def patched(tmp_path):
+    """The files of the queue, patched as it is now; skipped where HotSpot's source is not there."""
     checkout = Checkout(ROOT)
-    source = jdk_source.read_source(checkout)
-    there = jdk_source.work_directory(checkout) / source.unpacked
+    there = jdk_source.work_directory(checkout) / jdk_source.read_source(checkout).unpacked
     if not there.is_dir():
         pytest.skip("HotSpot's source is not there")
     originals = there.with_name(f"{there.name}.patched") / "originals"
     tree = tmp_path / "tree"
-    for path in jdk_source.queue(checkout):
-        for name, new in jdk_source.touched(path.read_text()):
+    for name, new in touched_files().items():
+        if not new:
             kept = originals / name
-            if not new:
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(kept if kept.exists() else there / name, tree / name)
-    assert jdk_source.apply(checkout, tree) == len(
-        {n for path in jdk_source.queue(checkout) for n, _ in jdk_source.touched(path.read_text())}
-    )
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(kept if kept.exists() else there / name, tree / name)
+    assert jdk_source.apply(checkout, tree) == len(touched_files())
+    return tree
+
+
+def test_the_queue_applies_to_the_source(patched):
+    assert all((patched / name).is_file() for name in touched_files())
+
+
+def test_the_changed_files_compile(patched):
+    build = jdk_source.work_directory(Checkout(ROOT)) / "build-release"
+    objects = build / "hotspot" / "variant-server" / "libjvm" / "objs"
+    recorded = objects / "abstractCompiler.o.cmdline"
+    if not recorded.exists():
+        pytest.skip("libjvm has not been compiled")
+    words = [w for w in shlex.split(recorded.read_text()) if not w.endswith(".cpp")]
+    words = [w for w in words if w not in ("-c", "-MMD")]
+    for option in ("-o", "-MF"):
+        del words[words.index(option) : words.index(option) + 2]
+    share = patched / "src" / "hotspot" / "share"
+    for name in (n for n in touched_files() if n.endswith(".cpp")):
+        command = [words[0], f"-I{share}", f"-I{ROOT / 'include'}", *words[1:], "-fsyntax-only"]
+        done = subprocess.run([*command, str(patched / name)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 # The tree is brought to what the queue says.

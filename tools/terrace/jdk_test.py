@@ -69,6 +69,7 @@ class Program:
     words: tuple[str, ...]
     output: Path | None = None
     settings: tuple[str, ...] | None = None  # None: all
+    heap: tuple[str, ...] = ()  # instead of the setting's
 
 
 def _tree_digest(directory: Path) -> str:
@@ -123,7 +124,7 @@ def _javac(jdk: Path, directory: Path) -> Program:
     options = ("-nowarn", "-proc:none", "-XDignore.symbol.file", "-d", str(output))
     words = (*main, *options, "--patch-module", f"jdk.compiler={sources}", f"@{listing}")
     few = ("off", "on", "verified, TLABs of 4 KiB", "restartable, verified, TLABs of 4 KiB")
-    return Program("javac", words, output, few)
+    return Program("javac", words, output, few, ("-Xmx1g", "-Xmn128m"))
 
 
 def programs(checkout: Checkout, jdk: Path) -> list[Program]:
@@ -165,7 +166,11 @@ def test(checkout: Checkout, jdk: Path, image: Path, pattern: str | None) -> int
                 if pattern is not None and pattern not in name:
                     continue
                 start = time.monotonic()
-                flags = (f"-XX:+Use{collector}GC", *setting.heap, *setting.stock)
+                flags = (
+                    f"-XX:+Use{collector}GC",
+                    *(program.heap or setting.heap),
+                    *setting.stock,
+                )
                 expected = run_once(jdk, flags, program)
                 wrong = _compare(expected, run_once(image, (*flags, *setting.patched), program))
                 seconds = time.monotonic() - start
