@@ -194,7 +194,7 @@ class Server(http.server.BaseHTTPRequestHandler):
     content = b""
     asked: tuple[str, ...] = ()
 
-    def do_GET(self):  # noqa: N802
+    def do_GET(self):
         wanted = self.headers.get("Range", "")
         type(self).asked = (*self.asked, wanted)
         first = int(wanted.removeprefix("bytes=").removesuffix("-")) if wanted else 0

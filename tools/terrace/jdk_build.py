@@ -38,7 +38,7 @@ def runtime_version(jdk: Path) -> str:
 
 
 def _candidates() -> list[Path]:
-    """JDKs in the order of preference: $JAVA_HOME, the one on the PATH, those where they are put."""
+    """By preference: $JAVA_HOME, the one on the PATH, those where they are put."""
     named = [Path(value) for name in ("JAVA_HOME",) if (value := os.environ.get(name))]
     java = shutil.which("java")
     if java:

@@ -15,7 +15,7 @@ from pathlib import Path
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.jdk_source import integration, work_directory
-from terrace.messages import count, say
+from terrace.messages import say
 
 HAB = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseHierarchicalAllocBuffers")
 VERIFY = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+VerifyBeforeGC", "-XX:+VerifyAfterGC")
@@ -63,7 +63,7 @@ COLLECTORS = ("Parallel", "G1")
 
 @dataclass(frozen=True)
 class Program:
-    """What is run: the words after the JVM's flags; a directory whose files are part of the result."""
+    """The words after the JVM's flags; a directory whose files are part of the result."""
 
     name: str
     words: tuple[str, ...]
