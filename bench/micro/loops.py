@@ -20,7 +20,7 @@ SIZES = (16, 256, 4096, 65536)
 LOOPS = (("pairs", 1), ("batch", 16), ("batch", 100), ("batch", 10_000), ("fifo", 1000))
 MOST = 100_000_000  # bytes in use: of the largest batches the largest blocks are left out
 MILLISECONDS = 100
-LONG = 1000  # of loops over much memory: what is kept for reuse rises by what was needed again
+LONG = 2000  # of loops over much memory: what is kept for reuse rises by what was needed again
 
 
 def _cases() -> dict[str, tuple[str, int, int]]:

@@ -30,7 +30,7 @@ void clear(std::byte* from, std::size_t bytes) noexcept {
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   Class& c = classes_[index(h)];
   const Shape& s = shape(h);
-  const span::Cut pieces = s.stride > bulky ? span::Cut::coarse : span::Cut::fine;
+  const span::Cut pieces = has_own_pages(s) ? span::Cut::coarse : span::Cut::fine;
   const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
   if (found.first == no_granule) return no_granule;
   const span::Window& window = spans_->window();

@@ -84,7 +84,7 @@ class Slabs {
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
-  /// Bytes purged of slabs that are still in use.
+  /// Bytes purged of slabs of blocks with pages of their own that are still in use.
   std::uint64_t shed(std::uint64_t bytes) noexcept;
   /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
   void tick() noexcept;
@@ -200,11 +200,12 @@ class Slabs {
     Lists& l = lists(h, spans_->window().record(slab).node % span::most_nodes);
     return in == In::resident ? l.resident : l.bare;
   }
-  span::Retention& retention(const Shape& s) noexcept { return s.stride > bulky ? bulky_ : small_; }
+  static constexpr bool has_own_pages(const Shape& s) noexcept { return s.stride >= bulky; }
+  span::Retention& retention(const Shape& s) noexcept { return has_own_pages(s) ? bulky_ : small_; }
   void regret(HomeClass h, std::uint64_t bytes) noexcept {
-    const bool has_own_pages = shape(h).stride > bulky;
-    retention(shape(h)).needed(bytes, has_own_pages ? 1 : span::fine_regret);
-    spans_->needed_beyond_bound(bytes, has_own_pages ? span::Cut::coarse : span::Cut::fine);
+    const Shape& s = shape(h);
+    retention(s).needed(bytes, has_own_pages(s) ? 1 : span::fine_regret);
+    if (has_own_pages(s)) spans_->needed_beyond_bound(bytes, span::Cut::coarse);
   }
   const Shape& shape(HomeClass h) const noexcept {
     return magazine_values.has(index(h)) ? magazine_shapes[index(h) - magazine_values.first] : (*shapes_)[index(class_of(h))];

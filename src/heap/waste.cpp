@@ -239,7 +239,8 @@ std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
   std::uint64_t purged = 0;
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    purged += shed_class(home_at(hand_), bytes);
+    const std::uint64_t of_class = shed_class(home_at(hand_), bytes);
+    if (has_own_pages(shape(home_at(hand_)))) purged += of_class;
   }
   return purged;
 }

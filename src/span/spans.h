@@ -80,15 +80,14 @@ class Spans {
   std::size_t purge_all() noexcept;
 
   /// Free memory beyond the bound on all of it, because what that bound had given back was needed again a moment later: at once
-  /// for spans of one piece, for pieces with pages of their own up to a ceiling, and for what goes on being needed again. By
-  /// ticks that has faded after some seconds.
+  /// for spans of one piece; for pieces with pages of their own up to a ceiling, and beyond it for what goes on being needed
+  /// again. By ticks that has faded after some seconds.
   std::uint64_t regretted_beyond_bound() noexcept { return beyond_.bound(0); }
-  /// By owners: what the bound gave back of their spans, and what of it they needed again.
+  /// By owners, of pieces with pages of their own: what the bound gave back of them, and what of it they needed again.
   void given_back_by_bound(std::uint64_t bytes) noexcept { beyond_.given_back(bytes); }
   void needed_beyond_bound(std::uint64_t bytes, Cut cut) noexcept {
     if (cut == Cut::whole) return beyond_.needed(bytes);
-    if (cut == Cut::coarse) return beyond_.needed(bytes, 1, ceiling_of_pieces);
-    beyond_.needed(bytes, fine_regret, 0);
+    if (cut == Cut::coarse) beyond_.needed(bytes, 1, ceiling_of_pieces);
   }
 
   const Window& window() const noexcept { return window_; }

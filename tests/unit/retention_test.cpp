@@ -46,15 +46,17 @@ TEST(Retention, growth_is_no_regret) {
 }
 
 TEST(Retention, rises_by_less_beyond_a_ceiling_of_the_callers) {
+  constexpr std::uint64_t part = repeated_regret;
   Retention r(rule);
-  r.given_back(10000);
-  r.needed(3000, 1, 2000);
-  EXPECT_EQ(r.bound(0), 2250U);
-  r.needed(2000);
-  EXPECT_EQ(r.bound(0), 4250U);
-  r.needed(400, 1, 2000);
-  EXPECT_EQ(r.bound(0), 4350U);
-  r.needed(4600, 1, 2000);
+  r.given_back(100 * part);
+  r.needed(30 * part, 1, 20 * part);
+  EXPECT_EQ(r.bound(0), 20 * part + 10);
+  r.needed(20 * part);
+  EXPECT_EQ(r.bound(0), 40 * part + 10);
+  r.needed(5 * part, 1, 20 * part);
+  EXPECT_EQ(r.bound(0), 40 * part + 15) << "others raised it above the ceiling";
+  r.given_back(10000 * part);
+  r.needed(10000 * part, 1, 20 * part);
   EXPECT_EQ(r.bound(0), 5000U) << "its own ceiling";
 }
 
@@ -84,8 +86,8 @@ TEST(Retention, has_a_lower_ceiling_for_what_counts_in_part) {
   EXPECT_EQ(r.bound(0), ceiling_of_shares);
   r.needed(20 * mib);
   EXPECT_EQ(r.bound(0), ceiling_of_shares + 20 * mib);
-  r.needed(64 * mib, 8);  // beyond it a quarter of an eighth counts
-  EXPECT_EQ(r.bound(0), ceiling_of_shares + 22 * mib);
+  r.needed(64 * mib, 8);  // beyond it a part of an eighth counts
+  EXPECT_EQ(r.bound(0), ceiling_of_shares + 20 * mib + 8 * mib / repeated_regret);
 }
 
 TEST(Retention, has_a_ceiling_and_fades) {

@@ -120,22 +120,25 @@ TEST_F(WasteTest, holes_are_filled_when_blocks_are_cut) {
   EXPECT_GE(slabs_->waste(), (per_slab(kib) - 2) * kib);
 }
 
-TEST_F(WasteTest, what_the_bound_gave_back_and_was_needed_again_is_regretted_of_small_blocks_in_part) {
+TEST_F(WasteTest, what_the_bound_gave_back_of_blocks_with_pages_of_their_own_and_they_needed_again_is_regretted) {
   constexpr std::uint32_t much = 64 * mib / span::granule_size;  // in use: free blocks stay until the bound wants their pages
   const span::GranuleIndex live = spans_->take(much, span::taken_by(1)).first;
-  for (const std::size_t size : {kib, 32 * kib}) {
+  for (const std::size_t size : {kib, 4 * kib, 32 * kib}) {
     const Blocks all = cut(size, per_slab(size));
     put_back({all.begin() + 1, all.end()});
-    const std::uint64_t shed = slabs_->shed(0);
+    const std::uint64_t before = spans_->regretted_beyond_bound(), shed = slabs_->shed(0);
     spans_->given_back_by_bound(shed);
-    EXPECT_GE(shed, (all.size() - os::page_size() / kib - 2) * size);
-    const std::uint64_t share = size == kib ? span::fine_regret * span::repeated_regret : 1;
-    const std::uint64_t before = spans_->regretted_beyond_bound();
-    cut(size, 32);
+    EXPECT_EQ(spans_->regretted_beyond_bound(), before) << "not needed yet";
+    cut(size, 4);
     const std::uint64_t regretted = spans_->regretted_beyond_bound() - before;
-    // The first of them may have had pages.
-    EXPECT_GE(regretted, min_of<std::uint64_t>(31, all.size() - 2) * size / share);
-    EXPECT_LE(regretted, 40 * size / share);
+    if (size == kib) {
+      EXPECT_EQ(shed, 0U) << "of blocks that share pages";
+      EXPECT_EQ(regretted, 0U);
+    } else if (os::page_size() <= size) {
+      EXPECT_GE(shed, (all.size() - 2) * size);
+      EXPECT_GE(regretted, 3 * size);  // the first may have had pages
+      EXPECT_LE(regretted, 5 * size);
+    }
   }
   spans_->give(live);
 }
