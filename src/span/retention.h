@@ -17,12 +17,12 @@ namespace terrace::span {
 inline constexpr std::uint64_t fine_regret = 8;
 /// Beyond the ceilings below, so many times as often again: a program that takes and frees the same megabytes in a loop does
 /// it.
-inline constexpr std::uint64_t repeated_regret = 32;
+inline constexpr std::uint64_t repeated_regret = 64;
 /// What such pieces may raise an allowance to before that: the bound on all free memory (heap/surplus.cpp) has room for it.
 inline constexpr std::uint64_t ceiling_of_shares = std::uint64_t{6} << 20;
 /// What pieces with pages of their own may raise the bound on all free memory by before that; spans of one piece may raise it
 /// further at once.
-inline constexpr std::uint64_t ceiling_of_pieces = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t ceiling_of_pieces = std::uint64_t{7} << 20;
 
 class Retention {
  public:
