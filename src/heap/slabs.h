@@ -3,9 +3,7 @@
 // its blocks, so a slab that is free altogether can be purged.
 //
 // Invariants of what is known of pages, while the class is not locked:
-//   W1  a sector of a slab whose bit is set in SlabRecord::purged holds no pages, and no block that lies in it, if only in
-//   part, is
-//       in use
+//   W1  a sector of a slab whose bit is set in SlabRecord::purged holds no pages and no part of a block in use
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
 //   W4  a slab is in its node's `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no

@@ -9,9 +9,8 @@
 // Invariants
 //   I1  A byte of the space belongs to one of: the source, a buffer's [top, end), somebody's hands (a range that was taken and
 //       not installed yet), the sidelined, an object, a filler. Objects and fillers stay what they are until a collection.
-//   I2  A buffer that is closed, its top being `refilling` or `draining`, is written by the thread that has set it, and by
-//   nobody
-//       else. end changes only then.
+//   I2  A closed buffer, whose top is `refilling` or `draining`, is written by the thread that has closed it, and by no other.
+//       end changes only then.
 //   I3  top <= end, unless closed; both are multiples of the alignment.
 //   I5  A buffer's range goes on for `reserve` bytes behind end: at least min_fill where that is more than the alignment, else
 //       nothing. So its tail is never too short to be filled, however it was allocated from.
