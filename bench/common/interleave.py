@@ -101,12 +101,13 @@ def _over(a: float, b: float) -> float:
 
 
 def ratio(results: Rounds, ours: str, key: str, base: str, base_key: str | None = None) -> Spread:
-    pairs = zip(results[ours], results[base], strict=True)
+    """Over the rounds in which both gave something."""
+    pairs = ((a, b) for a, b in zip(results[ours], results[base], strict=True) if a and b)
     return spread(_over(a[key], b[base_key or key]) for a, b in pairs)
 
 
 def median(results: Rounds, name: str, key: str) -> float:
-    return statistics.median(v[key] for v in results[name])
+    return statistics.median(v[key] for v in results[name] if v)
 
 
 def save_raw(out: Path, name: str, results: Rounds) -> None:

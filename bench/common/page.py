@@ -19,13 +19,15 @@ th{background:#f2f2f2}svg{max-width:100%;height:auto}.agrees{color:#06602a}.diff
 
 
 class Page(Report):
-    def __init__(self, options: argparse.Namespace, name: str, title: str) -> None:
+    def __init__(self, options: argparse.Namespace, name: str, title: str, checks_first: bool = False) -> None:
+        """`checks_first`: the figures to be reached stand at the head of what is written, not at its end."""
         super().__init__(name, options.out)
         self._options = options
         self._title = html.escape(title)
         self._target: Path = options.out / f"{name}.html"
         self._html: list[str] = []
-        self._checks: list[tuple[str, str, str, bool]] = []
+        self._checks: list[tuple[str, str, str, bool | None]] = []
+        self._checks_first = checks_first
 
     def head(self, text: str) -> None:
         super().say(f"## {text}")
@@ -42,8 +44,8 @@ class Page(Report):
         super().say(("agrees: " if agrees else "differs: ") + text)
         self._html.append(f"<p class={'agrees' if agrees else 'differs'}>{html.escape(text)}</p>")
 
-    def check(self, what: str, found: str, limit: str, met: bool) -> None:
-        """A figure that is to be reached; all of them end up in one table."""
+    def check(self, what: str, found: str, limit: str, met: bool | None) -> None:
+        """A figure that is to be reached; all of them end up in one table. None: it was not measured."""
         self._checks.append((what, found, limit, met))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -73,10 +75,18 @@ class Page(Report):
         self._html.append(text[text.index("<svg") :])
         self._lines += [f"![{name}]({path.name})", ""]
 
+    def _put_checks(self) -> None:
+        lines, parts = len(self._lines), len(self._html)
+        self.head("Figures to be reached")
+        reached = {True: "yes", False: "NO", None: "-"}
+        self.table(["what", "found", "limit", "reached"], [[a, b, c, reached[met]] for a, b, c, met in self._checks])
+        if self._checks_first:
+            self._html = self._html[parts:] + self._html[:parts]
+            self._lines = self._lines[: self.HEAD] + self._lines[lines:] + self._lines[self.HEAD : lines]
+
     def close(self) -> None:
         if self._checks:
-            self.head("Figures to be reached")
-            self.table(["what", "found", "limit", "reached"], [[a, b, c, "yes" if met else "NO"] for a, b, c, met in self._checks])
+            self._put_checks()
         self._target.write_text(
             f"<!doctype html><html lang=en><meta charset=utf-8><title>{self._title}</title><style>{STYLE}</style><h1>{self._title}</h1>"
             f"<p>{html.escape(self._where)}</p>"

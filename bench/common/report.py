@@ -34,6 +34,8 @@ def arguments(description: str | None, argv: Sequence[str], rounds: int) -> argp
 class Report:
     """Collects what a driver says, after a line on the machine; the same goes to the terminal and into NAME.md."""
 
+    HEAD = 2  # lines on the machine
+
     def __init__(self, name: str, out: Path) -> None:
         self._path = out / f"{name}.md"
         self._where = hardware.sentence()

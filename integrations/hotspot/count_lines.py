@@ -3,7 +3,7 @@
 """Changed lines of the patch queue: added and removed ones, new files included; not blank lines and comments.
 
 count_lines.py            a table
-count_lines.py --limit N  exit status 1 when there are N or more
+count_lines.py --limit N  exit status 1 when the buffers for Parallel and G1, the first five patches, have N or more
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import pathlib
 
 PATCHES = pathlib.Path(__file__).resolve().parent / "patches"
+BUFFERS = 5  # patches of the buffers themselves, which the limit is for; the others can be left out
 LIMIT = 250
 
 
@@ -60,14 +61,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=int, default=None, metavar="N")
     options = parser.parse_args()
-    sums = [0, 0]
     print(f"{'patch':20} {'code':>5} {'all':>5}")
-    for path in sorted(PATCHES.glob("*.diff")):
+    sums, limited = [0, 0], 0
+    for number, path in enumerate(sorted(PATCHES.glob("*.diff")), 1):
         counts = changed(path.read_text(encoding="utf-8"))
         print(f"{path.stem:20} {counts[0]:5} {counts[1]:5}")
         sums = [a + b for a, b in zip(sums, counts, strict=True)]
+        if number == BUFFERS:
+            limited = sums[0]
+            print(f"{'Parallel and G1':20} {sums[0]:5} {sums[1]:5}")
     print(f"{'together':20} {sums[0]:5} {sums[1]:5}")
-    return 1 if options.limit is not None and sums[0] >= options.limit else 0
+    return 1 if options.limit is not None and limited >= options.limit else 0
 
 
 if __name__ == "__main__":

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace jdk`: the queue and its length, the source, the JDK that is copied, results that differ."""
+"""`terrace jdk`: the queue and its length, the source, the JDK that is copied."""
 
 import hashlib
 import http.server
 import importlib.util
 import os
-import shlex
-import shutil
-import subprocess
 import threading
 
 import pytest
 from conftest import ROOT
-from terrace import cli, jdk, jdk_build, jdk_source, jdk_test
+from terrace import cli, jdk, jdk_build, jdk_session, jdk_source
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 
@@ -81,8 +78,9 @@ def put_queue(checkout, **patches):
 
 def test_the_queue_is_short_enough():
     counter = load_counter()
-    counts = [counter.changed(p.read_text()) for p in sorted((HOTSPOT / "patches").glob("*.diff"))]
-    assert len(counts) >= 4
+    paths = sorted((HOTSPOT / "patches").glob("*.diff"))[: counter.BUFFERS]
+    assert [path.stem[:2] for path in paths] == ["01", "02", "03", "04", "05"]
+    counts = [counter.changed(path.read_text()) for path in paths]
     assert 100 < sum(code for code, _ in counts) < counter.LIMIT
 
 
@@ -102,50 +100,6 @@ def test_every_patch_names_its_licence():
             assert 'subject to the "Classpath" exception' in " ".join(
                 line.lstrip("+ *") for line in part.splitlines()[:15]
             )
-
-
-def touched_files():
-    texts = [path.read_text() for path in jdk_source.queue(Checkout(ROOT))]
-    return dict(pair for text in texts for pair in jdk_source.touched(text))
-
-
-@pytest.fixture
-def patched(tmp_path):
-    """The files of the queue, patched as it is now; skipped where HotSpot's source is not there."""
-    checkout = Checkout(ROOT)
-    there = jdk_source.work_directory(checkout) / jdk_source.read_source(checkout).unpacked
-    if not there.is_dir():
-        pytest.skip("HotSpot's source is not there")
-    originals = there.with_name(f"{there.name}.patched") / "originals"
-    tree = tmp_path / "tree"
-    for name, new in touched_files().items():
-        if not new:
-            kept = originals / name
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(kept if kept.exists() else there / name, tree / name)
-    assert jdk_source.apply(checkout, tree) == len(touched_files())
-    return tree
-
-
-def test_the_queue_applies_to_the_source(patched):
-    assert all((patched / name).is_file() for name in touched_files())
-
-
-def test_the_changed_files_compile(patched):
-    build = jdk_source.work_directory(Checkout(ROOT)) / "build-release"
-    objects = build / "hotspot" / "variant-server" / "libjvm" / "objs"
-    recorded = objects / "abstractCompiler.o.cmdline"
-    if not recorded.exists():
-        pytest.skip("libjvm has not been compiled")
-    words = [w for w in shlex.split(recorded.read_text()) if not w.endswith(".cpp")]
-    words = [w for w in words if w not in ("-c", "-MMD")]
-    for option in ("-o", "-MF"):
-        del words[words.index(option) : words.index(option) + 2]
-    share = patched / "src" / "hotspot" / "share"
-    for name in (n for n in touched_files() if n.endswith(".cpp")):
-        command = [words[0], f"-I{share}", f"-I{ROOT / 'include'}", *words[1:], "-fsyntax-only"]
-        done = subprocess.run([*command, str(patched / name)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
 
 
 # The tree is brought to what the queue says.
@@ -170,6 +124,17 @@ def test_a_queue_is_replaced_by_another(checkout, tree):
     put_queue(checkout)
     assert jdk_source.apply(checkout, tree) == 1
     assert (tree / "dir" / "numbers.txt").read_text() == ORIGINAL
+
+
+def test_a_file_that_one_patch_makes_and_the_next_changes_is_no_original(checkout, tree):
+    changed = NEW.replace("/dev/null", "a/dir/new.txt").replace("@@ -0,0 +1 @@", "@@ -1 +1 @@")
+    put_queue(checkout, a=NEW, b=changed.replace("+new\n", "-new\n+newer\n"))
+    assert jdk_source.apply(checkout, tree) == 1
+    assert jdk_source.apply(checkout, tree) == 0
+    assert (tree / "dir" / "new.txt").read_text() == "newer\n"
+    put_queue(checkout, a=CHANGE)
+    jdk_source.apply(checkout, tree)
+    assert not (tree / "dir" / "new.txt").exists()
 
 
 def test_a_patch_that_does_not_fit_is_told(checkout, tree):
@@ -293,59 +258,6 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_done(checkout, monk
         jdk_build.announce(checkout)
 
 
-# Results.
-
-JAVA = """#!/bin/sh
-case "$*" in *UseHierarchicalAllocBuffers*) %s;; esac
-echo 42
-"""
-
-
-def put_java(directory, with_buffers=":"):
-    (directory / "bin").mkdir(parents=True)
-    java = directory / "bin" / "java"
-    java.write_text(JAVA % with_buffers)
-    java.chmod(0o755)
-    return directory
-
-
-def run_test(checkout, monkeypatch, tmp_path, with_buffers):
-    program = jdk_test.Program("program", ("Main",))
-    monkeypatch.setattr(jdk_test, "programs", lambda *_: [program])
-    stock, image = put_java(tmp_path / "stock"), put_java(tmp_path / "image", with_buffers)
-    return jdk_test.test(checkout, stock, image, None)
-
-
-def test_the_same_results_pass(checkout, monkeypatch, tmp_path, capsys):
-    assert run_test(checkout, monkeypatch, tmp_path, ":") == 0
-    runs = len(jdk_test.SETTINGS) * len(jdk_test.COLLECTORS)
-    assert f"{runs} passed, 0 failed" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("with_buffers", "told"),
-    [("echo 41; exit 0", "another result"), ("echo broken heap; exit 134", "exit status 134")],
-)
-def test_another_result_and_a_crash_fail(
-    checkout, monkeypatch, tmp_path, capsys, with_buffers, told
-):
-    assert run_test(checkout, monkeypatch, tmp_path, with_buffers) == 1
-    out = capsys.readouterr().out
-    off = sum(setting.patched == () for setting in jdk_test.SETTINGS)
-    assert f"{len(jdk_test.COLLECTORS) * off} passed" in out  # those without the buffers
-    assert told in out
-
-
-def test_files_are_part_of_a_result(tmp_path):
-    output = tmp_path / "out"
-    image = put_java(tmp_path / "image", f"echo $$ > {output}/x")  # another one in each run
-    program = jdk_test.Program("program", (), output)
-    assert jdk_test.run_once(image, jdk_test.HAB, program) != jdk_test.run_once(
-        image, jdk_test.HAB, program
-    )
-    assert jdk_test.run_once(image, (), program) == jdk_test.run_once(image, (), program)
-
-
 # The command.
 
 
@@ -358,7 +270,7 @@ def test_run_hands_its_words_to_java(checkout, monkeypatch):
     jdk.run(checkout, "release", ["-jar", "app.jar"])
     program, words, _ = seen[0]
     assert program == str(image / "bin" / "java")
-    assert words == [program, *jdk_test.HAB, "-jar", "app.jar"]
+    assert words == [program, *jdk_session.HAB, "-jar", "app.jar"]
 
 
 def test_run_without_words_is_refused(capsys):
@@ -369,5 +281,38 @@ def test_run_without_words_is_refused(capsys):
 def test_the_command_line_of_each_action():
     options = cli.parse(["jdk", "test", "--fastdebug", "--filter", "G1"])
     assert (options.action, options.fastdebug, options.filter) == ("test", True, "G1")
+    assert (options.suite, options.seconds, options.image) == ("all", 600, None)
     options = cli.parse(["jdk", "run", "--", "-cp", "x", "--fastdebug"])
     assert (options.fastdebug, options.command) == (False, ["--", "-cp", "x", "--fastdebug"])
+
+
+# A JVM without the queue.
+
+
+def test_an_unpatched_jvm_knows_nothing_of_the_engine(checkout, tmp_path):
+    words = jdk_build.configuration(checkout, tmp_path, None, jdk_build.UNPATCHED)
+    assert "--with-debug-level=release" in words
+    assert not any(word.startswith(("--with-extra", "--with-gtest")) for word in words)
+    patched = jdk_build.configuration(checkout, tmp_path, tmp_path / "engine", "release")
+    assert f"--with-extra-ldflags=-L{tmp_path / 'engine'} -Wl,--strip-debug" in patched
+    same = {word for word in patched if not word.startswith(("--with-extra", "--with-version-opt"))}
+    assert same <= set(words)
+
+
+def test_an_unpatched_jvm_is_built_beside_the_patched_one(checkout, monkeypatch, tmp_path):
+    put_source(checkout, b"source")
+    done = []
+    steps = {
+        "find_jdk": lambda source: tmp_path / "installed",
+        "unpack": lambda checkout, source, suffix="": tmp_path / f"tree{suffix}",
+        "apply": lambda *_: pytest.fail("it is patched"),
+        "_configure": lambda objects, tree, words: done.append(tree.name),
+        "_make": lambda objects: done.append(objects.name),
+        "_image": lambda checkout, jdk, tree, objects, image: done.append(image.name),
+    }
+    for name, step in steps.items():
+        monkeypatch.setattr(jdk_build, name, step)
+    image = jdk_build.build_jdk(checkout, jdk_build.UNPATCHED)
+    assert image.name == "jdk-unpatched"
+    assert done == ["tree.unpatched", "build-unpatched", "jdk-unpatched"]
+    assert cli.parse(["jdk", "build", "--unpatched"]).unpatched

@@ -4,11 +4,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from terrace import jdk_build, jdk_test, launch
+from terrace import (
+    jdk_agent,
+    jdk_apps,
+    jdk_build,
+    jdk_gtest,
+    jdk_jtreg,
+    jdk_page,
+    jdk_stress,
+    jdk_test,
+    jdk_watch,
+    launch,
+)
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
+from terrace.jdk_session import HAB, Session, Suite
 from terrace.jdk_source import read_source, work_directory
 from terrace.messages import say
 
@@ -37,12 +51,54 @@ def run(checkout: Checkout, level: str, words: list[str]) -> int:
         image = _up_to_date(checkout, level)
     java = str(image / "bin" / "java")
     try:
-        os.execve(java, [java, *jdk_test.HAB, *words], launch.original_environment())
+        os.execve(java, [java, *HAB, *words], launch.original_environment())
     except OSError as error:
         raise TerraceError(f"{java}: {error.strerror}") from None
 
 
-def test(checkout: Checkout, level: str, pattern: str | None) -> int:
-    """The programs on both JVMs."""
-    image = _up_to_date(checkout, level)
-    return jdk_test.test(checkout, jdk_build.find_jdk(read_source(checkout)), image, pattern)
+SUITES: dict[str, Callable[[Session], Suite]] = {
+    "programs": jdk_test.run,
+    "apps": jdk_apps.run,
+    "jtreg": jdk_jtreg.run,
+    "tier1": jdk_jtreg.run_tier1,
+    "gtest": jdk_gtest.run,
+    "agent": jdk_agent.run,
+    "watch": jdk_watch.run,
+    "stress": jdk_stress.run,
+}
+_ASSERTIONS = ("gtest", "stress")  # on a libjvm with assertions, whatever is asked for
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of `jdk test`."""
+
+    suite: str = "all"
+    level: str = "release"
+    pattern: str | None = None
+    image: Path | None = None  # a patched JDK instead of the one that is built
+    stock: Path | None = None
+    seconds: int = 600
+    page: bool = True
+
+
+def _session(checkout: Checkout, request: Request, level: str) -> Session:
+    stock = request.stock or jdk_build.find_jdk(read_source(checkout))
+    image = request.image or _up_to_date(checkout, level)
+    return Session(checkout, stock, image, level, request.pattern, request.seconds)
+
+
+def test(checkout: Checkout, request: Request) -> int:
+    """Exit status 0 when each suite ran and found what the installed JDK does."""
+    names = list(SUITES) if request.suite == "all" else [request.suite]
+    if request.suite == "all":
+        say("jdk: all suites take 3 hours on 2 cpus; --suite NAME runs one", always=True)
+    statuses = []
+    for name in names:
+        level = "fastdebug" if name in _ASSERTIONS else request.level
+        session = _session(checkout, request, level)
+        suite = SUITES[name](session)
+        if request.page and request.pattern is None:
+            jdk_page.record(session, suite)
+        statuses.append(suite.status)
+    return max(statuses)

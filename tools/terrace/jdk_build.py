@@ -10,16 +10,27 @@ import subprocess
 import time
 from pathlib import Path
 
-from terrace import build
+from terrace import build, jdk_modules
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_source import Source, apply, read_source, unpack, work_directory
+from terrace.jdk_source import (
+    Source,
+    apply,
+    fetch_for_tests,
+    read_source,
+    unpack,
+    work_directory,
+)
 from terrace.messages import Step, progress, say
 from terrace.vm_archive import run_tool
 
 # What is left out takes half of the time and is of no use here.
 LEFT_OUT = ("zgc", "shenandoahgc", "epsilongc", "jvmci", "dtrace")
 _TARGET = "hotspot-server-libs"
+
+# The level of a JVM without the queue. By the same compiler as the patched one, so that what
+# differs between the two is the patches' doing.
+UNPATCHED = "unpatched"
 _GIBIBYTES = 1.5  # the tree, the build, the copy of the JDK
 _CORE_MINUTES = 25  # of compiling, on one core
 
@@ -87,22 +98,40 @@ def _build_engine(checkout: Checkout) -> Path:
     return next(directory.rglob("libterrace_lab.a")).parent
 
 
-def configuration(checkout: Checkout, jdk: Path, engine: Path, level: str) -> list[str]:
-    """The words after `configure`."""
+def _googletest(checkout: Checkout) -> Path:
+    """Its source; HotSpot's own unit tests are compiled with it."""
+    archive = fetch_for_tests(checkout, "googletest")
+    tree = archive.with_name("googletest")
+    if not tree.is_dir():
+        scratch = archive.with_name("googletest.unpacking")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        run_tool(["tar", "-xf", str(archive), "--strip-components=1", "-C", str(scratch)])
+        scratch.rename(tree)
+    return tree
+
+
+def configuration(checkout: Checkout, jdk: Path, engine: Path | None, level: str) -> list[str]:
+    """The words after `configure`. HotSpot's unit tests are compiled with assertions only."""
+    # HotSpot's decoder of DWARF asserts that a whole library has it, or nothing of it.
+    ldflags = f"-L{engine} -Wl,--strip-debug"
+    include = f"-I{checkout.root / 'include'}"
+    linked = [f"--with-extra-cxxflags={include}", f"--with-extra-ldflags={ldflags}"]
+    tests = [f"--with-gtest={_googletest(checkout)}"] if level == "fastdebug" else []
     features = ",".join(f"-{name}" for name in LEFT_OUT)
     return [
         f"--with-boot-jdk={jdk}",
-        f"--with-debug-level={level}",
+        f"--with-debug-level={'release' if engine is None else level}",
         "--with-jvm-variants=server",
         f"--with-jvm-features={features}",
         "--with-version-pre=",
         "--with-version-build=9",
-        "--with-version-opt=terrace",
+        f"--with-version-opt={UNPATCHED if engine is None else 'terrace'}",
         "--with-native-debug-symbols=none",
         "--disable-warnings-as-errors",
         "--enable-headless-only",
-        f"--with-extra-cxxflags=-I{checkout.root / 'include'}",
-        f"--with-extra-ldflags=-L{engine}",
+        *([] if engine is None else linked),
+        *tests,
     ]
 
 
@@ -184,19 +213,26 @@ def _same(one: Path, other: Path) -> bool:
     return (a.st_size, a.st_mtime_ns) == (b.st_size, b.st_mtime_ns)
 
 
-def _image(jdk: Path, libjvm: Path, image: Path) -> None:
+def _copy(jdk: Path, image: Path) -> None:
+    say(f"copying {jdk}")
+    scratch = image.with_suffix(".copying")
+    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.copytree(jdk, scratch, symlinks=True)
+    scratch.rename(image)
+
+
+def _image(checkout: Checkout, jdk: Path, tree: Path, objects: Path, image: Path) -> None:
     """A copy of the JDK with this libjvm, and class data archives that it can use."""
-    target = image / "lib" / "server" / "libjvm.so"
+    libjvm, target = _libjvm(objects), image / "lib" / "server" / "libjvm.so"
     done = image / "terrace-complete"
-    if done.exists() and _same(libjvm, target):
-        return
     if not image.is_dir():
-        say(f"copying {jdk}")
-        scratch = image.with_suffix(".copying")
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(jdk, scratch, symlinks=True)
-        scratch.rename(image)
-    done.unlink(missing_ok=True)
+        _copy(jdk, image)
+    if not done.exists() or not _same(libjvm, target):
+        done.unlink(missing_ok=True)
+    if image.name != f"jdk-{UNPATCHED}" and jdk_modules.update(checkout, jdk, tree, objects, image):
+        done.unlink(missing_ok=True)
+    if done.exists():
+        return
     target.unlink(missing_ok=True)  # not written into: a running JVM may have it mapped
     shutil.copy2(libjvm, target)
     say("dumping class data archives")
@@ -206,8 +242,23 @@ def _image(jdk: Path, libjvm: Path, image: Path) -> None:
     done.touch()
 
 
+def _build_unpatched(checkout: Checkout) -> Path:
+    source = read_source(checkout)
+    jdk = find_jdk(source)
+    directory = work_directory(checkout)
+    objects, image = directory / f"build-{UNPATCHED}", directory / f"jdk-{UNPATCHED}"
+    with checkout.locked("jdk"):
+        tree = unpack(checkout, source, f".{UNPATCHED}")
+        _configure(objects, tree, configuration(checkout, jdk, None, UNPATCHED))
+        _make(objects)
+        _image(checkout, jdk, tree, objects, image)
+    return image
+
+
 def build_jdk(checkout: Checkout, level: str = "release") -> Path:
     """The copy of the JDK, up to date with the engine and the queue."""
+    if level == UNPATCHED:
+        return _build_unpatched(checkout)
     source = read_source(checkout)
     jdk = find_jdk(source)
     directory = work_directory(checkout)
@@ -226,5 +277,5 @@ def build_jdk(checkout: Checkout, level: str = "release") -> Path:
             (objects / "hotspot/variant-server/libjvm/libjvm.so").unlink(missing_ok=True)
         _make(objects)
         image = directory / f"jdk-{level}"
-        _image(jdk, libjvm, image)
+        _image(checkout, jdk, tree, objects, image)
     return image

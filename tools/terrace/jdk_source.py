@@ -91,42 +91,77 @@ def _copy_rest(url: str, partial: Path, total: int, step: Step) -> None:
                 step.update(done >> 20, total >> 20)
 
 
-def fetch(checkout: Checkout, source: Source) -> Path:
-    """The archive, checked; a download that was cut off goes on where it ended."""
-    archive = work_directory(checkout) / source.name
-    if archive.exists():
-        return archive
-    partial = archive.with_suffix(".partial")
+@dataclass(frozen=True)
+class Download:
+    """A file of which the content is known before."""
+
+    name: str
+    url: str
+    bytes: int
+    sha256: str
+    advice: str
+
+
+def download(directory: Path, wanted: Download) -> Path:
+    """The file in `directory`, checked; a download that was cut off goes on where it ended."""
+    file = directory / wanted.name
+    if file.exists():
+        return file
+    partial = file.with_suffix(".partial")
     partial.parent.mkdir(parents=True, exist_ok=True)
-    if partial.exists() and partial.stat().st_size >= source.bytes:
+    if partial.exists() and partial.stat().st_size >= wanted.bytes:
         partial.unlink()
-    url = address(source)
     try:
-        with progress("fetching the source (MiB)") as step:
-            _copy_rest(url, partial, source.bytes, step)
+        with progress(f"fetching {wanted.name} (MiB)") as step:
+            _copy_rest(wanted.url, partial, wanted.bytes, step)
             step.finish()
     except (urllib.error.URLError, OSError) as error:
         raise TerraceError(
-            f"{url}: {error}\nThe same command goes on from here; TERRACE_JDK_SOURCE names another "
-            f"path or URL of {source.name}"
+            f"{wanted.url}: {error}\nThe same command goes on from here; {wanted.advice}"
         ) from None
     found = _digest(partial)
-    if found != source.sha256:
+    if found != wanted.sha256:
         partial.unlink()
         raise TerraceError(
-            f"{url} is not the file it should be: SHA-256 {found}, expected {source.sha256}"
+            f"{wanted.url} is not the file it should be: SHA-256 {found}, expected {wanted.sha256}"
         )
-    partial.rename(archive)
-    return archive
+    partial.rename(file)
+    return file
 
 
-def unpack(checkout: Checkout, source: Source) -> Path:
-    """The source tree; a tree that is there is complete."""
-    tree = work_directory(checkout) / source.unpacked
+def fetch(checkout: Checkout, source: Source) -> Path:
+    """The archive of the source."""
+    directory = work_directory(checkout)
+    archive = directory / source.name
+    if archive.exists():
+        return archive  # without asking apt where it is from
+    advice = f"TERRACE_JDK_SOURCE names another path or URL of {source.name}"
+    url = address(source)
+    return download(directory, Download(source.name, url, source.bytes, source.sha256, advice))
+
+
+def fetch_for_tests(checkout: Checkout, name: str) -> Path:
+    """A file of integrations/hotspot/tests.txt from the archive that apt uses."""
+    text = (integration(checkout) / "tests.txt").read_text(encoding="utf-8")
+    rows = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+    row = next(row for row in rows if row[0] == name)
+    _, archive, size, sha256 = row
+    directory = work_directory(checkout) / "downloads"
+    file = directory / archive.rpartition("/")[2]
+    if file.exists():
+        return file
+    advice = f"or it may be put into {directory} by hand"
+    url = f"{host_mirror()}/{archive}"
+    return download(directory, Download(file.name, url, int(size), sha256, advice))
+
+
+def unpack(checkout: Checkout, source: Source, suffix: str = "") -> Path:
+    """A source tree, of that suffix; a tree that is there is complete."""
+    tree = work_directory(checkout) / f"{source.unpacked}{suffix}"
     if tree.is_dir():
         return tree
     archive = fetch(checkout, source)
-    scratch = tree.with_suffix(".unpacking")
+    scratch = tree.with_name(f"{tree.name}.unpacking")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     say("unpacking the source")
@@ -148,9 +183,21 @@ def touched(patch: str) -> list[tuple[str, bool]]:
     return files
 
 
+def touched_by(patches: list[str]) -> dict[str, bool]:
+    """The files of a queue, and whether it makes them: the first patch that has a file tells."""
+    files: dict[str, bool] = {}
+    for name, new in (pair for patch in patches for pair in touched(patch)):
+        files.setdefault(name, new)
+    return files
+
+
+def touched_by_queue(checkout: Checkout) -> dict[str, bool]:
+    return touched_by([path.read_text(encoding="utf-8") for path in queue(checkout)])
+
+
 def _originals(tree: Path, kept: Path, patches: list[str]) -> None:
     """Keeps a file as it was unpacked, before a patch of any queue has touched it."""
-    for name, new in (pair for patch in patches for pair in touched(patch)):
+    for name, new in touched_by(patches).items():
         copy = kept / name
         if not new and not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)

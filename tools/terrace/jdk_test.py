@@ -7,33 +7,34 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 import zipfile
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from terrace.checkout import Checkout
-from terrace.errors import TerraceError
+from terrace.jdk_session import (
+    FAILED,
+    HAB,
+    PASSED,
+    STOCK,
+    TLAB_4K,
+    VERIFY,
+    Session,
+    Setting,
+    Suite,
+    usable,
+)
 from terrace.jdk_source import integration, work_directory
 from terrace.messages import say
+from terrace.vm_archive import run_tool
 
-HAB = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseHierarchicalAllocBuffers")
-VERIFY = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+VerifyBeforeGC", "-XX:+VerifyAfterGC")
-TLAB_4K = ("-XX:-ResizeTLAB", "-XX:TLABSize=4k")
 _LONGEST = 900  # seconds for one run: beyond, it hangs
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Flags of one run of the patched JVM; `stock` are those that the installed one gets, too."""
-
-    name: str
-    stock: tuple[str, ...] = ()
-    patched: tuple[str, ...] = HAB
-    heap: tuple[str, ...] = ("-Xmx512m", "-Xmn32m")
-
-
-# Each on Parallel and on G1. `off` first: what is wrong there is not the buffers' fault.
+# Each on all collectors. `off` first: what is wrong there is not the buffers' fault.
 SETTINGS = (
     Setting("off", patched=()),
     Setting("on"),
@@ -54,11 +55,27 @@ SETTINGS = (
         (*VERIFY, *TLAB_4K),
         (*HAB, "-XX:+HABUseRestartableSequences"),
     ),
+    Setting("by core, verified", VERIFY, (*HAB, "-XX:HABAssociation=core")),
+    Setting("by core, no TLABs", ("-XX:-UseTLAB",), (*HAB, "-XX:HABAssociation=core")),
+    Setting("flip, verified", VERIFY, (*HAB, "-XX:HABAssociation=flip")),
     Setting("ZeroTLAB", ("-XX:+ZeroTLAB",)),
+    # HotSpot turns these two off, with a line, where there is one node or no huge page is reserved.
+    Setting(
+        "NUMA, all levels, verified",
+        (*VERIFY, *TLAB_4K, "-XX:+UseNUMA"),
+        (*HAB, "-XX:HABLevels=core+llc+node"),
+    ),
+    Setting("large pages, verified", (*VERIFY, "-XX:+UseLargePages", "-Xlog:pagesize=off")),
+    Setting("transparent huge pages, verified", (*VERIFY, "-XX:+UseTransparentHugePages")),
     Setting("objects aligned to 16, verified", (*VERIFY, "-XX:ObjectAlignmentInBytes=16")),
     Setting("compact headers, verified", (*VERIFY, "-XX:+UseCompactObjectHeaders")),
+    Setting(
+        "compact headers, by core, verified",
+        (*VERIFY, "-XX:+UseCompactObjectHeaders"),
+        (*HAB, "-XX:HABAssociation=core"),
+    ),
 )
-COLLECTORS = ("Parallel", "G1")
+COLLECTORS = ("Parallel", "G1", "Serial")
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,10 @@ class Program:
     output: Path | None = None
     settings: tuple[str, ...] | None = None  # None: all
     heap: tuple[str, ...] = ()  # instead of the setting's
+
+
+# The installed JVM's results in this session.
+_EXPECTED: dict[tuple[Program, tuple[str, ...]], str] = {}
 
 
 def _tree_digest(directory: Path) -> str:
@@ -96,11 +117,12 @@ def run_once(jdk: Path, flags: tuple[str, ...], program: Program) -> str:
             stdin=subprocess.DEVNULL,
             timeout=_LONGEST,
             env=environment,
+            cwd=tempfile.gettempdir(),  # where a JVM that ends with an error puts its report
         )
     except subprocess.TimeoutExpired:
         return f"failed: not done after {_LONGEST} s"
     if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+        tail = "\n".join((done.stdout + done.stderr).splitlines()[-24:])
         return f"failed: exit status {done.returncode}\n{tail}"
     files = _tree_digest(program.output) if program.output is not None else ""
     return done.stdout + files
@@ -127,22 +149,38 @@ def _javac(jdk: Path, directory: Path) -> Program:
     return Program("javac", words, output, few, ("-Xmx1g", "-Xmn128m"))
 
 
-def programs(checkout: Checkout, jdk: Path) -> list[Program]:
-    """Churn with few and with many threads, and the compiler if its sources are there."""
+def compile_programs(checkout: Checkout, jdk: Path) -> Path:
+    """Where their classes are."""
     directory = work_directory(checkout) / "test"
     directory.mkdir(parents=True, exist_ok=True)
-    source = integration(checkout) / "programs" / "Churn.java"
-    classes = directory / "churn"
-    command = [str(jdk / "bin" / "javac"), "-d", str(classes), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise TerraceError(f"javac {source}:\n{done.stderr}")
+    names = ("Churn", "Kinds", "Kept")
+    sources = [integration(checkout) / "programs" / f"{name}.java" for name in names]
+    classes = directory / "programs"
+    run_tool([str(jdk / "bin" / "javac"), "-d", str(classes), *map(str, sources)])
+    return classes
+
+
+def programs(checkout: Checkout, jdk: Path) -> list[Program]:
+    """Churn with few and many threads, objects of all kinds, the compiler if it has its sources."""
+    directory = work_directory(checkout) / "test"
+    classes = compile_programs(checkout, jdk)
     few = Program("churn, 8 threads", ("-cp", str(classes), "Churn", "8", "4000"))
     many = Program("churn, 200 threads", ("-cp", str(classes), "Churn", "200", "150"))
+    kinds = Program("kinds, 20 threads", ("-cp", str(classes), "Kinds", "20", "150"))
+    interpreted = Program(
+        "kinds, interpreted",
+        ("-Xint", "-cp", str(classes), "Kinds", "8", "100"),
+        settings=(
+            "on",
+            "by core, verified",
+            "flip, verified",
+            "compact headers, by core, verified",
+        ),
+    )
     compiler = [_javac(jdk, directory)] if (jdk / "lib" / "src.zip").exists() else []
     if not compiler:
         say(f"{jdk} has no lib/src.zip: javac is left out")
-    return [few, many, *compiler]
+    return [few, many, kinds, interpreted, *compiler]
 
 
 def _compare(expected: str, found: str) -> str:
@@ -154,31 +192,42 @@ def _compare(expected: str, found: str) -> str:
     return "" if found == expected else f"another result:\n{found}instead of\n{expected}"
 
 
-def test(checkout: Checkout, jdk: Path, image: Path, pattern: str | None) -> int:
-    """Prints a line for each run, and what failed in full; exit status 0 when none did."""
-    passed, failed = 0, 0
-    for program in programs(checkout, jdk):
-        for collector in COLLECTORS:
-            for setting in SETTINGS:
-                name = f"{program.name}, {collector}, {setting.name}"
-                if program.settings is not None and setting.name not in program.settings:
-                    continue
-                if pattern is not None and pattern not in name:
-                    continue
-                start = time.monotonic()
-                flags = (
-                    f"-XX:+Use{collector}GC",
-                    *(program.heap or setting.heap),
-                    *setting.stock,
-                )
-                expected = run_once(jdk, flags, program)
-                wrong = _compare(expected, run_once(image, (*flags, *setting.patched), program))
-                seconds = time.monotonic() - start
-                print(f"{'FAILED' if wrong else 'ok':7} {name} ({seconds:.1f} s)", flush=True)
-                if wrong:
-                    failed += 1
-                    print(wrong, flush=True)
-                else:
-                    passed += 1
-    print(f"{passed} passed, {failed} failed")
-    return 0 if failed == 0 and passed > 0 else 1
+def _run(session: Session, program: Program, setting: Setting, flags: tuple[str, ...]) -> str:
+    """What is wrong in a setting, "" if nothing; the installed JVM's result is asked for once."""
+    if (program, flags) not in _EXPECTED:
+        _EXPECTED[program, flags] = run_once(session.stock, flags, program)
+    found = run_once(session.image, (*flags, *setting.patched), program)
+    return _compare(_EXPECTED[program, flags], found)
+
+
+def compare(
+    session: Session, suite: Suite, chosen: list[Program], settings: tuple[Setting, ...]
+) -> Suite:
+    """Prints a line for each run, and what failed in full."""
+    kept = usable(settings, session.image, suite)
+    _EXPECTED.clear()
+    began = time.monotonic()
+    for program, collector, setting in product(chosen, COLLECTORS, kept):
+        test = f"{program.name}, {collector}"
+        name = f"{test}, {setting.name}"
+        left_out = program.settings is not None and setting.name not in program.settings
+        if left_out or not session.wants(name):
+            continue
+        start = time.monotonic()
+        flags = (f"-XX:+Use{collector}GC", *(program.heap or setting.heap), *setting.stock)
+        wrong = _run(session, program, setting, flags)
+        seconds = time.monotonic() - start
+        print(f"{'FAILED' if wrong else 'ok':7} {name} ({seconds:.1f} s)", flush=True)
+        if wrong:
+            print(wrong, flush=True)
+        suite.put(STOCK, test, PASSED)
+        suite.put(setting.name, test, FAILED if wrong else PASSED)
+    suite.seconds = time.monotonic() - began
+    suite.print_counts()
+    return suite
+
+
+def run(session: Session) -> Suite:
+    """The programs."""
+    suite = Suite("programs", session.level)
+    return compare(session, suite, programs(session.checkout, session.stock), SETTINGS)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""docs/guide/jdk-tests.md, from integrations/hotspot/results.json: what the suites found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections import Counter
+from typing import Any
+
+from terrace.checkout import Checkout
+from terrace.jdk_session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
+from terrace.jdk_source import integration
+
+SUITES = ("programs", "apps", "jtreg", "tier1", "gtest", "agent", "watch", "stress")
+_ABOUT = {
+    "programs": "Programs that compute what does not depend on the JVM; each output, and each\n"
+    "file, is compared. HotSpot turns `UseNUMA` off where there is one node, and `UseLargePages`\n"
+    "where no huge page is reserved, as on the machine of these results\n"
+    "([by hand](../../integrations/hotspot/README.md#tests): two pretended nodes).",
+    "apps": "Lucene indexes and searches, H2 processes orders after TPC-C, Scala's compiler\n"
+    "compiles a library: the same output and the same class files.",
+    "jtreg": "HotSpot's regression tests of\n"
+    "[jtreg.txt](../../integrations/hotspot/jtreg.txt). A test that takes no flags from outside\n"
+    '(`vm.flagless`), or is for a collector that is not compiled, is "not run" there. One that\n'
+    "ends otherwise than on the installed JDK runs once more on both, and a note tells of it.\n"
+    "TestRevPtrsForInvokeDynamic fails on the installed JDK: the agent's search for references\n"
+    "meets a constant pool that it takes to be corrupt.",
+    "tier1": "HotSpot's first tier of tests of the collectors\n"
+    "([tier1.txt](../../integrations/hotspot/tier1.txt)), in the same way. TestObjectGraphAfterGC\n"
+    "fails on the installed JDK: a collection that it asks for is a mixed one, which it takes to\n"
+    "be a fault.",
+    "gtest": "HotSpot's unit tests, linked with a patched libjvm with assertions. The installed\n"
+    "JDK has none: `stock` is that library with all flags off. The three tests\n"
+    "`decoder_get_source_info_valid` read debug information, which this library does not have.",
+    "agent": "`jhsdb` walks the heap of a process, and of a core file of it: as many objects of\n"
+    "each class as the program says that it keeps.",
+    "watch": "What `jcmd GC.hab_info`, the counters and the event of JFR tell of a running\n"
+    "program.",
+    "stress": "1,000 threads allocate, keep and check objects, with assertions,\n"
+    "`VerifyBeforeGC` and `VerifyAfterGC`.",
+}
+_INTRODUCTION = """# The patched HotSpot under tests
+
+The same tests on an installed JDK and on the one with the patches of
+[integrations/hotspot](../../integrations/hotspot/README.md), with the buffers in five settings and
+more. `./terrace jdk test` runs all of it, `--suite NAME` a part, and writes this page.
+
+"Unlike stock" counts the tests that ended otherwise than on the installed JDK: 0 is what has to be
+there.
+
+"""
+
+
+def _compressed(results: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """Test -> its result where it is one in all settings, else one of each setting."""
+    tests = sorted({test for found in results.values() for test in found})
+    compressed: dict[str, Any] = {}
+    for test in tests:
+        by_setting = {name: found.get(test, NOT_RUN) for name, found in results.items()}
+        same = len(set(by_setting.values())) == 1
+        compressed[test] = next(iter(by_setting.values())) if same else by_setting
+    return compressed
+
+
+def _expanded(entry: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Setting -> test -> result."""
+    results: dict[str, dict[str, str]] = {name: {} for name in entry["settings"]}
+    for test, result in entry["tests"].items():
+        for name in results:
+            results[name][test] = result if isinstance(result, str) else result[name]
+    return results
+
+
+def _commit(checkout: Checkout) -> str:
+    command = ["git", "-C", str(checkout.root), "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def record(session: Session, suite: Suite) -> None:
+    """Puts a suite's results in the place of its earlier ones, and writes the page."""
+    path = integration(session.checkout) / "results.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known[suite.name] = {
+        "level": suite.level,
+        "date": time.strftime("%Y-%m-%d"),
+        "commit": _commit(session.checkout),
+        "minutes": round(suite.seconds / 60),
+        "settings": list(suite.results),
+        "tests": _compressed(suite.results),
+        "notes": suite.notes,
+    }
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    page_path = session.checkout.root / "docs" / "guide" / "jdk-tests.md"
+    page_path.write_text(page(known), encoding="utf-8")
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _counts(results: dict[str, dict[str, str]]) -> list[str]:
+    """A row for each setting."""
+    stock = results.get(STOCK, {})
+    lines = [
+        _row(["setting", "passed", "failed", "error", "not run", "unlike stock"]),
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for name, found in results.items():
+        counts = Counter(found.values())
+        unlike = sum(r not in (NOT_RUN, stock.get(test, NOT_RUN)) for test, r in found.items())
+        cells = [str(counts[r]) for r in (PASSED, FAILED, ERROR, NOT_RUN)]
+        lines.append(_row([name, *cells, "" if name == STOCK else str(unlike)]))
+    return lines
+
+
+def _table(entry: dict[str, Any]) -> list[str]:
+    """Every test: a word where all settings agree, else a word for each."""
+    lines = ["<details><summary>every test</summary>", "", _row(["test", "result"]), "|---|---|"]
+    for test, result in sorted(entry["tests"].items()):
+        if not isinstance(result, str):
+            parts: dict[str, list[str]] = {}
+            for name in entry["settings"]:
+                parts.setdefault(result[name], []).append(name)
+            result = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts.items())
+        lines.append(_row([f"`{test}`", result]))
+    return [*lines, "", "</details>", ""]
+
+
+def _section(name: str, entry: dict[str, Any]) -> list[str]:
+    tests, settings = len(entry["tests"]), len(entry["settings"])
+    about = (
+        f"{tests} tests in {settings} settings, a {entry['level']} build, {entry['minutes']} "
+        f"minutes, {entry['date']}, commit {entry['commit']}."
+    )
+    notes = [f"- {note}" for note in entry["notes"]]
+    return [
+        *(f"## {name}", "", _ABOUT[name], "", about, "", *_counts(_expanded(entry)), ""),
+        *([*notes, ""] if notes else []),
+        *_table(entry),
+    ]
+
+
+def page(known: dict[str, Any]) -> str:
+    """In the order of the suites; one that has not run is said to be so."""
+    lines: list[str] = []
+    for name in SUITES:
+        lines += (
+            _section(name, known[name]) if name in known else [f"## {name}", "", "Not run.", ""]
+        )
+    return _INTRODUCTION + "\n".join(lines).rstrip("\n") + "\n"
