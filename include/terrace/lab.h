@@ -190,7 +190,7 @@ struct terrace_lab_thread {
  * from 8 to 4096; a size or min_fill that is no multiple of it; min_size > size or size > max_size; min_size below twice
  * min_fill, if that is more than the alignment; a boundary that is no power of two or below the alignment; a policy or permille
  * without young_bytes, a permille above 1000, stop_permille without available(); an enumerator that does not exist; critical
- * sections elsewhere than on the core level; association by core, or flip, without a core level; flip without a thread level.
+ * sections elsewhere than on the core level; association by core, or flip, without a core level.
  * Threads: safe. Cost: some files are read under /sys, one or two per cpu.
  */
 size_t terrace_lab_heap_bytes(const struct terrace_lab_config* config);
@@ -356,6 +356,17 @@ int terrace_lab_retire_all(struct terrace_lab_heap* heap);
  * Threads: one at a time. Cost: proportional to threads and buffers.
  */
 void terrace_lab_collected(struct terrace_lab_heap* heap, size_t young_bytes);
+
+/**
+ * terrace_lab_report_tlabs - what a runtime with TLABs of its own has found in them, for TERRACE_LAB_FLIP: the engine decides
+ * in the next terrace_lab_collected() as if they were its own. Without thread level and without this, flip stays by thread.
+ * @threads: that have allocated since the last collection, from whatever buffer.
+ * @unused_bytes: in their TLABs when these were retired for this collection; 0 while the association is by core.
+ * @largest_bytes: the largest size that one of their TLABs has now.
+ * Several reports before one collection add up. Requires the same safepoint. Threads: one at a time. Cost: a lock.
+ * From [MP-RCS] 5.2.
+ */
+void terrace_lab_report_tlabs(struct terrace_lab_heap* heap, unsigned threads, uint64_t unused_bytes, size_t largest_bytes);
 
 /** Called for each buffer: its level, and the part that was not handed out yet. Must not call functions of this file. */
 typedef void terrace_lab_visitor(void* argument, int level, void* start, void* end);

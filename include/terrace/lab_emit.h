@@ -65,6 +65,12 @@ struct terrace_lab_layout {
                TERRACE_LAB_RESTARTABLE: i is a slot of terrace/cs.h; emitted code takes objects by a restartable sequence of its
                own with these offsets, whose last instruction stores the new top; where they are 0, by
                terrace_lab_allocate_core() */
+  /* For debuggers, which walk the space of a stopped process or of a core file without calling anything. What holds no object:
+     of each buffer the bytes from top to end + tail_reserve, unless its end is 0; and the ranges that are put aside. A buffer
+     that somebody refills at that moment does not tell (its top is TERRACE_LAB_REFILLING or above). */
+  size_t tail_reserve;
+  const uint64_t* aside;       /* start and end of each range that is put aside, 16 bytes */
+  const unsigned* aside_count; /* how many there are at the moment */
 };
 /**
  * terrace_lab_read_layout - where the buffers of @level lie.

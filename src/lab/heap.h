@@ -110,13 +110,17 @@ class Sidelined {
   std::size_t bytes() noexcept;
   unsigned count() const noexcept { return count_.load(std::memory_order_relaxed); }  // relaxed: a hint
   Range at(unsigned i) const noexcept { return ranges_[i]; }                          // at a safepoint
-  void clear() noexcept { count_.store(0, std::memory_order_relaxed); }               // at a safepoint
+  // Where they are, for who looks from outside: numbers, as Range and the atomic count hold nothing else.
+  const std::uint64_t* place() const noexcept { return &ranges_[0].start; }
+  const unsigned* place_of_count() const noexcept { return reinterpret_cast<const unsigned*>(&count_); }
+  void clear() noexcept { count_.store(0, std::memory_order_relaxed); }  // at a safepoint
 
  private:
   static constexpr unsigned capacity = 64;
   os::RankedMutex<os::Rank::lab_sidelined> mutex_;
   std::atomic<unsigned> count_{0};
   Range ranges_[capacity];
+  static_assert(sizeof(count_) == sizeof(unsigned) && sizeof(Range) == 2 * sizeof(std::uint64_t));
 };
 
 // The levels above the threads' buffers. Each is there if the embedder has configured it.
@@ -170,7 +174,7 @@ class Heap {
   void* allocate_aligned(Thread& thread, std::size_t size, std::size_t alignment) noexcept;
 
   // Ranges: ranges.cpp, drain.cpp
-  Range take_range(int level, Request r) noexcept;
+  Range take_range(int level, Request& r) noexcept;
   enum class Install { done, busy, no_level };
   Install install_range(int level, Range range) noexcept;
   std::size_t drain() noexcept;
@@ -181,12 +185,15 @@ class Heap {
   /// False: a buffer is closed, and nothing was done.
   bool retire_all() noexcept;
   void collected(std::size_t young_bytes) noexcept;
+  /// Of TLABs that the runtime keeps itself.
+  void report_tlabs(unsigned threads, std::uint64_t unused, std::size_t largest) noexcept;
   void walk(terrace_lab_visitor* visit, void* argument) noexcept;
 
   void read_counters(terrace_lab_counters& out) noexcept;
   const Level& level(int l) const noexcept { return levels_[l]; }
   std::size_t next_size(const Thread* thread, int l) const noexcept;
   bool by_core() const noexcept { return by_core_; }
+  std::size_t reserve() const noexcept { return reserve_; }
   /// Zeros where there are no sequences.
   arch::Area area() const noexcept { return has_area_ ? area_ : arch::Area{}; }
   unsigned index_here(int l) const noexcept { return index_at(l, locate()); }
@@ -262,6 +269,8 @@ class Heap {
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection
   unsigned allocating_threads_;
+  unsigned reported_threads_;  // that have allocated since the last collection, with TLABs of the runtime's own
+  std::size_t reported_largest_;
   unsigned departed_allocating_;  // threads that allocated since the last collection and were detached
   std::uint64_t collections_, flips_, collections_by_core_;
   os::RankedMutex<os::Rank::lab_drain> drain_mutex_;

@@ -62,7 +62,6 @@ bool is_valid(const terrace_lab_config& config) noexcept {
   if (config.abi != TERRACE_LAB_ABI || !has_valid_space(config)) return false;
   if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_FLIP) return false;
   if (config.association != TERRACE_LAB_BY_THREAD && config.levels[TERRACE_LAB_CORE].size == 0) return false;
-  if (config.association == TERRACE_LAB_FLIP && config.levels[TERRACE_LAB_THREAD].size == 0) return false;
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     if (!is_valid(l, config.levels[l], config)) return false;
   }

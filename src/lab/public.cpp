@@ -70,7 +70,8 @@ TERRACE_LAB_PUBLIC uint64_t terrace_lab_allocated_bytes(const terrace_lab_thread
 }
 
 TERRACE_LAB_PUBLIC void* terrace_lab_take(terrace_lab_heap* heap, int level, size_t min, size_t desired, size_t* actual) {
-  const terrace::lab::Range got = inside(heap).take_range(level, {.min = min, .desired = desired});
+  terrace::lab::Request request{.min = min, .desired = desired};  // not copied: the copy would wait for these two stores
+  const terrace::lab::Range got = inside(heap).take_range(level, request);
   if (got.empty()) return nullptr;
   *actual = got.size();
   return terrace::pointer_to(got.start);
@@ -105,6 +106,11 @@ TERRACE_LAB_PUBLIC void terrace_lab_collected(terrace_lab_heap* heap, size_t you
   inside(heap).collected(young_bytes);
 }
 
+TERRACE_LAB_PUBLIC void terrace_lab_report_tlabs(terrace_lab_heap* heap, unsigned threads, uint64_t unused_bytes,
+                                                 size_t largest_bytes) {
+  inside(heap).report_tlabs(threads, unused_bytes, largest_bytes);
+}
+
 TERRACE_LAB_PUBLIC void terrace_lab_walk(terrace_lab_heap* heap, terrace_lab_visitor* visit, void* argument) {
   inside(heap).walk(visit, argument);
 }
@@ -137,7 +143,10 @@ TERRACE_LAB_PUBLIC int terrace_lab_read_layout(const terrace_lab_heap* heap, int
           .count = l.count,
           .section_offset = area.critical_section,
           .slot_offset = area.slot,
-          .sync = l.config.sync};
+          .sync = l.config.sync,
+          .tail_reserve = inside(heap).reserve(),
+          .aside = l.sidelined.place(),
+          .aside_count = l.sidelined.place_of_count()};
   return 0;
 }
 

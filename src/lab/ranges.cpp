@@ -5,7 +5,7 @@
 
 namespace terrace::lab {
 
-Range Heap::take_range(int level, Request r) noexcept { return take(locate(), level, r); }
+Range Heap::take_range(int level, Request& r) noexcept { return take(locate(), level, r); }
 
 bool Heap::put_aside(Level& l, Buffer& b, Range lab) noexcept {
   if (!l.sidelined.put(lab)) return false;

@@ -90,9 +90,16 @@ void Heap::resize_buffers(int level, std::uint64_t allocated) noexcept {
   }
 }
 
+void Heap::report_tlabs(unsigned threads, std::uint64_t unused, std::size_t largest) noexcept {
+  const os::LockGuard guard(threads_mutex_);
+  reported_threads_ += threads;
+  reported_largest_ = max_of(reported_largest_, largest);
+  if (!by_core_) unused_ += unused;
+}
+
 // The largest size that a buffer of the level that objects come from could have had.
 std::size_t Heap::largest_size() const noexcept {
-  std::size_t largest = 0;
+  std::size_t largest = by_core_ ? 0 : reported_largest_;
   if (by_core_) {
     const Level& l = levels_[TERRACE_LAB_CORE];
     for (unsigned i = 0; i < l.count; ++i) largest = max_of(largest, size_of(l.buffers[i]));
@@ -118,7 +125,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   if (young_bytes != 0) young_bytes_ = young_bytes;
   ++collections_;
   std::uint64_t allocated = departed_.bytes;
-  unsigned allocating = departed_allocating_;
+  unsigned allocating = departed_allocating_ + reported_threads_;
   for (Thread* t = threads_; t != nullptr; t = t->next) {
     allocated += t->bytes;
     allocating += t->bytes != 0 || t->active != 0 ? 1 : 0;
@@ -126,6 +133,8 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   allocating_threads_ = max_of(allocating, 1U);
 
   flip_if_needed();
+  reported_threads_ = 0;
+  reported_largest_ = 0;
   apply_limit();
   const Level& tlab = levels_[TERRACE_LAB_THREAD];
   for (Thread* t = threads_; t != nullptr; t = t->next) {

@@ -87,7 +87,8 @@ TEST(Machines, the_source_is_told_the_node) {
     const Described d(machine);
     const int cpu = sched_getcpu();
     if (cpu >= 8) GTEST_SKIP() << "cpu " << cpu;
-    const Range got = d.heap->take_range(TERRACE_LAB_LEVELS, {.min = 64, .desired = 64});
+    Request request{.min = 64, .desired = 64};
+    const Range got = d.heap->take_range(TERRACE_LAB_LEVELS, request);
     EXPECT_FALSE(got.empty());
     EXPECT_EQ(d.node, (cpu < 4) == first ? 0U : 1U);
   }

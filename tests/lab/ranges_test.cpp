@@ -3,6 +3,7 @@
 #include "arch/sequences.h"
 #include "fake.h"
 #include "lab/heap.h"
+#include "terrace/lab_emit.h"
 
 #include <atomic>
 #include <cerrno>
@@ -129,6 +130,42 @@ TEST_P(Ranges, as_many_are_put_aside_as_there_are_places_for) {
   EXPECT_EQ(errno, EBUSY);
   terrace_lab_retire_all(fake.heap);
   EXPECT_EQ(fake.counts(core).unused_sidelined_bytes, 64U * 512);
+}
+
+/// What holds no object at a level, as a debugger finds it: memory is read, nothing is called.
+ListOfBytes seen_from_outside(const Fake& fake, int level) {
+  terrace_lab_layout layout{};
+  EXPECT_EQ(terrace_lab_read_layout(fake.heap, level, &layout), 0);
+  ListOfBytes list;
+  const auto add = [&](const void* words, std::size_t reserve) {
+    std::uint64_t range[2];
+    std::memcpy(range, words, sizeof range);
+    if (range[1] == 0) return;
+    list.push_back({fake.offset(pointer_to(range[0])), fake.offset(pointer_to(range[1])) + reserve});
+  };
+  for (unsigned i = 0; i < layout.count; ++i) add(layout.base + i * layout.stride, layout.tail_reserve);
+  for (unsigned i = 0; i < *layout.aside_count; ++i) add(layout.aside + std::size_t{2} * i, 0);
+  return list;
+}
+
+TEST_P(Ranges, and_tails_are_seen_from_outside) {
+  for (const std::size_t min_fill : {16, 64}) {
+    terrace_lab_config c = config({0, 4096, 16384, 0});
+    c.min_fill = min_fill;
+    Fake fake(c);
+    EXPECT_TRUE(seen_from_outside(fake, core).empty());
+    take(fake, core, 1024, 1024);
+    ASSERT_EQ(terrace_lab_install(fake.heap, core, elsewhere(fake, 2048), 2048), 0) << "put aside";
+    ASSERT_EQ(terrace_lab_install(fake.heap, core, elsewhere(fake, 1024), 1024), 0) << "put aside";
+    ListOfBytes seen = seen_from_outside(fake, core);
+    EXPECT_EQ(seen, (ListOfBytes{{1024, 4096}, {16384, 18432}, {18432, 19456}}));
+    const ListOfBytes above = seen_from_outside(fake, processor);
+    EXPECT_EQ(above, (ListOfBytes{{4096, 16384}}));
+    seen.insert(seen.end(), above.begin(), above.end());
+    EXPECT_EQ(seen, fake.tails());
+    fake.collect();
+    EXPECT_TRUE(seen_from_outside(fake, core).empty());
+  }
 }
 
 TEST_P(Ranges, are_not_installed_where_there_is_no_buffer) {

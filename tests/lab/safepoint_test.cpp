@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Requests at each level, buffers that end, what a collection decides.
 #include "fake.h"
+#include "terrace/lab_emit.h"
 
 #include <unistd.h>
 
@@ -221,6 +222,54 @@ TEST_P(Flip, comes_back_when_cores_leave_more_unused_than_the_threads_could) {
   EXPECT_EQ(terrace_lab_associated(fake_->heap), TERRACE_LAB_BY_THREAD);
   EXPECT_EQ(fake_->counters().flips, 2U);
   EXPECT_EQ(fake_->counters().by_core, 1U);
+}
+
+// ---- the same by what a runtime finds in TLABs of its own
+
+class FlipByReport : public testing::Test {
+ protected:
+  FlipByReport() {
+    terrace_lab_config c = config_of({0, clab, 0, 0}, TERRACE_LAB_CAS);
+    c.association = TERRACE_LAB_FLIP;
+    fake_ = std::make_unique<Fake>(c, std::size_t{256} << 20);
+    terrace_lab_layout layout;
+    terrace_lab_read_layout(fake_->heap, TERRACE_LAB_CORE, &layout);
+    cores_ = layout.count;
+  }
+  // What the association is after a collection that found these TLABs.
+  int after(unsigned threads, std::uint64_t unused) {
+    terrace_lab_report_tlabs(fake_->heap, threads, unused, tlab);
+    fake_->collect();
+    return terrace_lab_associated(fake_->heap);
+  }
+  OnOneCpu cpu_;
+  std::unique_ptr<Fake> fake_;
+  unsigned cores_;
+};
+
+TEST_F(FlipByReport, goes_to_the_core_when_more_is_unused_than_the_cores_could_leave) {
+  EXPECT_EQ(after(600, cores_ * tlab), TERRACE_LAB_BY_THREAD);
+  EXPECT_EQ(after(600, cores_ * tlab + 16), TERRACE_LAB_BY_CORE);
+}
+
+TEST_F(FlipByReport, adds_reports_up_and_forgets_them_at_the_collection) {
+  terrace_lab_report_tlabs(fake_->heap, 300, cores_ * tlab, tlab / 2);
+  EXPECT_EQ(after(300, 16), TERRACE_LAB_BY_CORE);
+  EXPECT_EQ(after(600, std::uint64_t{1} << 40), TERRACE_LAB_BY_CORE) << "by core, TLABs are not looked at";
+  EXPECT_EQ(fake_->counters().flips, 1U);
+}
+
+TEST_F(FlipByReport, comes_back_when_a_core_leaves_more_than_the_threads_that_allocate_could) {
+  ASSERT_EQ(after(600, cores_ * tlab + 16), TERRACE_LAB_BY_CORE);
+  std::size_t actual = 0;
+  std::size_t buffers = 0;
+  for (std::size_t i = 0; i < cpu_.count() && buffers < 2; ++i) {
+    cpu_.go_to(i);
+    ASSERT_NE(terrace_lab_take(fake_->heap, TERRACE_LAB_CORE, 16, 16, &actual), nullptr);
+    buffers = fake_->tails().size();
+  }
+  if (buffers < 2) GTEST_SKIP() << "one core";
+  EXPECT_EQ(after(1, 0), TERRACE_LAB_BY_THREAD) << "two buffers, one thread";
 }
 
 }  // namespace
