@@ -28,7 +28,27 @@ struct ReportedBlock {
 /// "terrace: <function>(): block 0x... has alignment 16, not 64"
 [[noreturn]] void report_wrong_alignment(const char* function, const void* block, std::size_t has,
                                          std::size_t claimed) noexcept;
-/// What is written after the line of any report above: all that is known of the pointer. Set once, before it may be needed.
+// Of arenas (sys/vmem.h), which have names:
+struct ReportedPiece {
+  const char* arena;
+  const void* address;
+  std::size_t size;
+};
+/// "terrace: <function>(): bad free of 0x..., 4096 bytes, in arena 'name'"
+[[noreturn]] void report_bad_arena_free(const char* function, ReportedPiece piece) noexcept;
+/// "terrace: <function>(): wrong size 4096 of 0x..., which has 8192 bytes, in arena 'name'"
+[[noreturn]] void report_wrong_arena_size(const char* function, ReportedPiece piece, std::size_t has) noexcept;
+/// "terrace: <function>(): the source of arena 'name' has returned 0x..., 4096 bytes: <what is wrong with that>"
+[[noreturn]] void report_bad_import(const char* function, ReportedPiece piece, const char* wrong) noexcept;
+/// "terrace: <function>(): arena 'name' can not give 4096 bytes": with VM_PANIC.
+[[noreturn]] void report_arena_failure(const char* function, const char* arena, std::size_t size) noexcept;
+/// "terrace: <function>(): arena 'name' is the source of arena 'other'"
+[[noreturn]] void report_arena_in_use(const char* function, const char* arena, const char* importer) noexcept;
+/// "terrace: <function>(): 4096 bytes of arena 'name' were not freed", and goes on.
+void warn_of_leaked_pieces(const char* function, const char* arena, std::size_t bytes) noexcept;
+
+/// What is written after the line of any report of a block above: all that is known of the pointer. Set once, before it may be
+/// needed.
 void set_report_details(void (*details)(const void* pointer) noexcept) noexcept;
 
 /// "terrace: internal error: <what>": a bug of ours.

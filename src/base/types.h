@@ -7,8 +7,9 @@
 
 namespace terrace {
 
-/// Index of a size class; 0 means "no class": a large block, or memory that is not ours.
-enum class SizeClass : std::uint8_t {};
+/// Index of a size class; 0 means "no class": a large block, or memory that is not ours. Numbers from 256 on are those of
+/// object caches.
+enum class SizeClass : std::uint16_t {};
 /// Index of a set of core-level words: mm_cid or cpu_id, depending on the rung.
 enum class Slot : std::int32_t {};
 /// A cpu number as the kernel gives it; the only key to locality.

@@ -9,6 +9,7 @@
 // No lock is held while the heap is called. Ranks: registry, quarantine, pool.
 #pragma once
 
+#include "base/described.h"
 #include "check/guarded_pool.h"
 #include "check/options.h"
 #include "check/quarantine.h"
@@ -51,6 +52,7 @@ class Checker {
   void after_fork_in_child() noexcept;
 
  private:
+  friend struct introspect::Layout;
   void* allocate_beside_zones(std::size_t size, std::size_t align) noexcept;
   Block live_block(const void* p, const Claim& claim, bool free_it) noexcept;
   [[noreturn]] void report_unknown(const char* function, const void* p) noexcept;

@@ -3,6 +3,7 @@
 // here is nobody's: what is written to it, or a second free of it, is the program's mistake.
 #pragma once
 
+#include "base/described.h"
 #include "base/types.h"
 #include "os/mutex.h"
 
@@ -39,6 +40,7 @@ class Quarantine {
   os::RankedMutex<os::Rank::quarantine>& mutex() noexcept { return mutex_; }
 
  private:
+  friend struct introspect::Layout;
   static constexpr std::uint64_t capacity = 1 << 17;  // entries; blocks of few bytes reach it first
   static constexpr std::uint64_t headroom = 1 << 10;  // threads that have put and not yet evicted
 

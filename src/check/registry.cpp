@@ -71,6 +71,7 @@ void Registry::remove(const std::byte* start) noexcept {
 }
 
 void Registry::lock_all() noexcept {
+  const os::LockOrder::TakesAll all;
   for (Stripe& s : stripes_) s.mutex.lock();
 }
 void Registry::unlock_all() noexcept {

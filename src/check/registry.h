@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/bits.h"
+#include "base/described.h"
 #include "base/types.h"
 #include "os/mutex.h"
 
@@ -69,6 +70,7 @@ class Registry {
   void reset_after_fork() noexcept;
 
  private:
+  friend struct introspect::Layout;
   static constexpr unsigned bucket_bits = 18;
   static constexpr std::size_t bucket_count = std::size_t{1} << bucket_bits;
   static constexpr std::size_t stripe_count = 64;

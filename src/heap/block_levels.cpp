@@ -43,18 +43,21 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
 
 void* BlockLevels::allocate(SizeClass c) noexcept {
   Slot* const slot = core_.current();
-  if (slot == nullptr) return allocate_past_core(c);
-  if (void* const block = core_.pop(*slot, core_.own_word(*slot, c))) return block;
-  return refill(here(slot), c);
+  if (slot != nullptr) {
+    if (void* const block = core_.pop(*slot, core_.own_word(*slot, c))) return block;
+  }
+  Here at = here(slot);
+  return slot == nullptr ? allocate_past_core(at, c) : refill(at, c);
 }
 
 void* BlockLevels::allocate_after_miss(SizeClass c) noexcept {
   Slot* const slot = core_.current();
-  return slot == nullptr ? allocate_past_core(c) : refill(here(slot), c);
+  Here at = here(slot);
+  return slot == nullptr ? allocate_past_core(at, c) : refill(at, c);
 }
 
 void BlockLevels::free(void* p, HomeClass h) noexcept {
-  Slot* const slot = core_.current();
+  Slot* const slot = core_.current_for(h);
   if (slot == nullptr) return free_past_core(p);
   const arch::Sequence r = core_.push(*slot, h, p);
   if (r == arch::Sequence::done) return;
@@ -63,11 +66,11 @@ void BlockLevels::free(void* p, HomeClass h) noexcept {
 }
 
 // A word without blocks. The magazines in it and beside it are the caller's in between: another thread of the slot finds none.
-void* BlockLevels::refill(const Here& here, SizeClass c) noexcept {
+void* BlockLevels::refill(Here& here, SizeClass c) noexcept {
   Slot& slot = *here.slot;
   const HomeClass word = core_.own_word(slot, c), h = home_class(c, core_.home_of(slot));
-  if (slot.refills[index(c)].add() % calls_between_ticks == calls_between_ticks - 1) maintenance_.tick();
-  mark_recent(slot, h);
+  if (CoreLevel::refills(slot, c).add() % calls_between_ticks == calls_between_ticks - 1) maintenance_.tick();
+  core_.mark_recent(slot, h);
   Magazine loaded = core_.take_word(slot, word);
   if (loaded.count() == 0) {
     const Magazine without = loaded;
@@ -81,7 +84,7 @@ void* BlockLevels::refill(const Here& here, SizeClass c) noexcept {
 }
 
 // Neither of the slot's magazines holds a block, if they are there.
-void* BlockLevels::refill_from_above(const Here& here, SizeClass c, Magazine one, Magazine other) noexcept {
+void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Magazine other) noexcept {
   Slot& slot = *here.slot;
   const HomeClass word = core_.own_word(slot, c), h = home_class(c, core_.home_of(slot));
   Magazine full;
@@ -105,7 +108,7 @@ void* BlockLevels::refill_from_above(const Here& here, SizeClass c, Magazine one
     give_empty(here, full);
     block = last_resort(here, c, h);
     was_cut = true;
-    if (block == nullptr) transfers_[index(c)].failed_refills.add();
+    if (block == nullptr) transfers(c).failed_refills.add();
   }
   if (was_cut) {
     fast_path_.follow_frontier();
@@ -117,7 +120,7 @@ void* BlockLevels::refill_from_above(const Here& here, SizeClass c, Magazine one
 // From the nearest level above the slots that has blocks.
 Magazine BlockLevels::fetch(const Here& here, Wanted& wanted) noexcept {
   const auto m = above_slots_.take<Magazine>(here.at, wanted);
-  if (wanted.foreign) transfers_[index(class_of(wanted.h))].foreign.add(m.count());
+  if (wanted.foreign) transfers(class_of(wanted.h)).foreign.add(m.count());
   return m;
 }
 
@@ -125,7 +128,7 @@ Magazine BlockLevels::fetch(const Here& here, Wanted& wanted) noexcept {
 // cap here: else slots would hold much that nobody counts.
 Magazine BlockLevels::within_cap(Slot& slot, HomeClass h, Magazine m) noexcept {
   if (class_size(class_of(h)) <= bulky) return m;
-  unsigned cap = load_cap(slot, h);
+  unsigned cap = core_.load_cap(slot, h);
   while (m.count() > max_of(cap, 1U)) {
     const unsigned grown = core_.grow_cap(slot, h);
     if (grown <= cap) slab_level_.unload(m, max_of(cap, 1U));
@@ -135,8 +138,9 @@ Magazine BlockLevels::within_cap(Slot& slot, HomeClass h, Magazine m) noexcept {
 }
 
 // There is no new slab, or no memory for a magazine.
-void* BlockLevels::last_resort(const Here& here, SizeClass c, HomeClass h) noexcept {
+void* BlockLevels::last_resort(Here& here, SizeClass c, HomeClass h) noexcept {
   Slabs& slabs = slab_level_.slabs();
+  here.raw = true;
   void* block = slabs.cut_one(h, true, here.at.node);
   if (block == nullptr) block = steal_block(here, c);
   if (block == nullptr && maintenance_.make_room(0) && (block = slabs.cut_one(h, true, here.at.node)) == nullptr)
@@ -145,34 +149,34 @@ void* BlockLevels::last_resort(const Here& here, SizeClass c, HomeClass h) noexc
 }
 
 // A block that waits for another home, in a depot or a slab. It is foreign here and goes home when it is freed.
-void* BlockLevels::steal_block(const Here& here, SizeClass c) noexcept {
+void* BlockLevels::steal_block(Here& here, SizeClass c) noexcept {
   if (!is_subline(c)) return nullptr;
   for (std::size_t home = 0; home < max_homes; ++home) {
     void* const block = take_one(here, home_class(c, home), false);
     if (block == nullptr) continue;
-    transfers_[index(c)].foreign.add();
+    transfers(c).foreign.add();
     return block;
   }
   return nullptr;
 }
 
 // One block, past the core level.
-void* BlockLevels::take_one(const Here& here, HomeClass h, bool may_grow) noexcept {
+void* BlockLevels::take_one(Here& here, HomeClass h, bool may_grow) noexcept {
   Wanted wanted{.h = h, .rounds = 1, .empty = {}};
   Magazine m = processors_.take(here.at, wanted);
   if (!m) m = nodes_.take(here.at, wanted);
+  here.raw = !m;
   if (!m) return slab_level_.slabs().cut_one(h, may_grow, here.at.node);
   void* const block = m.pop();
   store(here, m);
   return block;
 }
 
-void* BlockLevels::allocate_past_core(SizeClass c) noexcept {
-  const Here past = here(nullptr);
+void* BlockLevels::allocate_past_core(Here& past, SizeClass c) noexcept {
   const HomeClass h = home_class(c, 0);
   void* block = take_one(past, h, true);
   if (block == nullptr) block = last_resort(past, c, h);
-  if (block != nullptr) transfers_[index(c)].handed_out.add();
+  if (block != nullptr) transfers(c).handed_out.add();
   return block;
 }
 
@@ -180,7 +184,7 @@ void* BlockLevels::allocate_past_core(SizeClass c) noexcept {
 void BlockLevels::load(const Here& here, HomeClass word, Magazine m) noexcept {
   TERRACE_ASSERT(m.count() == 0 || !core_.homes_are_slots() || slab_level_.slabs().home_of(m) == word,
                  "I2: a word gets blocks of another home class");
-  const unsigned cap = min_of<unsigned>(load_cap(*here.slot, word), level::magazine_capacity(m.kind()));
+  const unsigned cap = min_of<unsigned>(core_.load_cap(*here.slot, word), level::magazine_capacity(m.kind()));
   if (m.limit() != cap) m.set_limit(cap);
   if (!core_.put_word(*here.slot, word, m)) store(here, m);
 }
@@ -220,18 +224,18 @@ void BlockLevels::spill(const Here& here, HomeClass h, void* p) noexcept {
   }
   Magazine next;
   if (loaded) {
-    const std::uint64_t nth = slot.spills[index(c)].add();
+    const std::uint64_t nth = CoreLevel::spills(slot, c).add();
     if (nth % calls_between_ticks == calls_between_ticks - 1) maintenance_.tick();
     if (nth % calls_between_looks == calls_between_looks - 1) maintenance_.update_limits();
     if (!core_.budget().has(0)) core_.shrink_cap(slot, h);
     if (h == home_class(c, core_.home_of(slot))) {
       next = exchange_previous(here, h, loaded);
     } else {
-      transfers_[index(c)].foreign.add(loaded.count());
+      transfers(c).foreign.add(loaded.count());
       store(here, loaded);
     }
   }
-  const unsigned limit = load_cap(slot, h);
+  const unsigned limit = core_.load_cap(slot, h);
   if (limit != 0) next = magazines_.enlarged(here.at, next ? next : magazines_.take(here.at, limit), limit);
   if (!next || limit == 0) {
     give_empty(here, next);
@@ -243,8 +247,7 @@ void BlockLevels::spill(const Here& here, HomeClass h, void* p) noexcept {
 }
 
 void BlockLevels::free_past_core(void* p) noexcept {
-  const std::uint64_t block = address_of(p);
-  slab_level_.slabs().put_back(&block, 1);
+  slab_level_.put_back(p);
   maintenance_.keep_bound();
 }
 

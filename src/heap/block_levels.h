@@ -8,20 +8,13 @@
 // How much of each class a slot may hold: grants.cpp.
 #pragma once
 
+#include "base/described.h"
 #include "heap/core_level.h"
 #include "heap/depot_level.h"
 #include "heap/fast_path_switch.h"
 #include "level/levels.h"
 
 namespace terrace::heap {
-
-/// What happens rarely, per size class. The rest is counted where it happens: in slots, depots and slabs. How much was freed
-/// follows: what left the slabs, and is neither back nor held by a level, is in use.
-struct TransferCounters {
-  SharedCounter handed_out;  // blocks that went to the program past the core level
-  SharedCounter failed_refills;
-  SharedCounter foreign;  // blocks that came from, or went into, another processor's, node's or home's buffer
-};
 
 class BlockLevels {
  public:
@@ -37,6 +30,23 @@ class BlockLevels {
   /// Requires that the page map names h for the block.
   void free(void* p, HomeClass h) noexcept;
 
+  // Object caches:
+  /// A class of its own. Class 0: memory is short, or there are too many.
+  HomeClass make_objects(const ObjectClasses::Wanted& wanted) noexcept;
+  /// Nobody uses the class any more. What the levels hold of it goes to the slabs, and the slabs back. False: objects are still
+  /// in use, or other threads' slots hold some; then the number is never used again.
+  bool remove_objects(HomeClass h) noexcept;
+  /// A block, or null. `raw`: it comes from a slab as it is; else it is as it was when it was freed.
+  void* allocate_object(HomeClass h, bool& raw) noexcept;
+  /// A block of the class; what happens past the fast path's push.
+  void free_object(void* p, HomeClass h) noexcept { free(p, h); }
+  // Straight from and to a slab, as blocks are there; null: memory is short.
+  void* allocate_raw_object(HomeClass h) noexcept;
+  void free_raw(void* p) noexcept;
+  /// What slots and depots hold of one class goes to the slabs. As CoreLevel::empty_objects().
+  bool drain_objects(HomeClass h) noexcept;
+  os::RankedMutex<os::Rank::object_classes>& objects_mutex() noexcept { return objects_mutex_; }
+
   /// The NUMA node that the calling thread is on.
   unsigned node() const noexcept { return locator_.here(0).node; }
 
@@ -45,7 +55,9 @@ class BlockLevels {
   NodeLevel& nodes() noexcept { return nodes_; }
   Magazines& magazines() noexcept { return magazines_; }
   SlabLevel& slabs() noexcept { return slab_level_; }
-  TransferCounters& transfers(SizeClass c) noexcept { return transfers_[index(c)]; }
+  TransferCounters& transfers(SizeClass c) noexcept {
+    return is_object(c) ? object_classes[c].transfers : transfers_[index(c)];
+  }
 
   /// Calls body(shard) for each shard of the depots.
   template <class Body>
@@ -61,16 +73,18 @@ class BlockLevels {
   }
 
  private:
+  friend struct introspect::Layout;
   /// Where an operation began, and its slot; null: past the core level.
   struct Here {
     level::Locality at;
     level::Slot* slot;
+    bool raw = false;  // the block that it ends with comes from a slab
   };
   Here here(level::Slot* slot) noexcept {
     return {.at = locator_.here(slot == nullptr ? 0 : core_.number_of(*slot)), .slot = slot};
   }
-  void* refill(const Here& here, SizeClass c) noexcept;
-  void* refill_from_above(const Here& here, SizeClass c, level::Magazine one, level::Magazine other) noexcept;
+  void* refill(Here& here, SizeClass c) noexcept;
+  void* refill_from_above(Here& here, SizeClass c, level::Magazine one, level::Magazine other) noexcept;
   level::Magazine fetch(const Here& here, Wanted& wanted) noexcept;
   level::Magazine within_cap(level::Slot& slot, HomeClass h, level::Magazine m) noexcept;
   void spill(const Here& here, HomeClass h, void* p) noexcept;
@@ -80,11 +94,12 @@ class BlockLevels {
   void keep_empty(const Here& here, HomeClass h, level::Magazine m) noexcept;
   void give_empty(const Here& here, level::Magazine m) noexcept { magazines_.give(here.at, m); }
 
-  void* allocate_past_core(SizeClass c) noexcept;
+  void* allocate_past_core(Here& past, SizeClass c) noexcept;
   void free_past_core(void* p) noexcept;
-  void* take_one(const Here& here, HomeClass h, bool may_grow) noexcept;
-  void* steal_block(const Here& here, SizeClass c) noexcept;
-  void* last_resort(const Here& here, SizeClass c, HomeClass h) noexcept;
+  bool open_objects(unsigned number, bool prepared) noexcept;
+  void* take_one(Here& here, HomeClass h, bool may_grow) noexcept;
+  void* steal_block(Here& here, SizeClass c) noexcept;
+  void* last_resort(Here& here, SizeClass c, HomeClass h) noexcept;
 
   Magazines magazines_;
   SlabLevel slab_level_;
@@ -99,6 +114,7 @@ class BlockLevels {
   FastPathSwitch& fast_path_;
   Maintenance& maintenance_;
   TransferCounters transfers_[max_size_classes];
+  os::RankedMutex<os::Rank::object_classes> objects_mutex_;  // making and removing classes of object caches
 };
 
 }  // namespace terrace::heap

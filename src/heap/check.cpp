@@ -16,7 +16,8 @@ using span::no_granule;
 const char* Slabs::check_slab(GranuleIndex first) const noexcept {
   const SlabRecord& r = slab(first);
   const HomeClass h = home_at_granule(first);
-  if (index(h) == 0 || index(h) >= slab_class_count || spans_->window().record(first).granules != shape(h).granules)
+  if (index(h) == 0 || (index(h) >= slab_class_count && !is_object(h)) ||
+      spans_->window().record(first).granules != shape(h).granules)
     return "slabs: the page map has another home class";
   const auto is_free = [&r](std::uint32_t i) { return (r.free_map[i / 64] >> i % 64 & 1) != 0; };
   for (GranuleIndex g = 0; g < shape(h).granules; ++g) {
@@ -48,39 +49,50 @@ std::uint64_t Slabs::listed(const List& list, In in) noexcept {
   return list.last == before ? n : ~std::uint64_t{0};
 }
 
+// What a walk over the window found of one class.
+struct Slabs::Met {
+  std::uint32_t in_lists[3] = {}, empty = 0;
+};
+
+// [W4], and that nothing is on its way to the system.
+const char* Slabs::check_class(HomeClass h, const Met& met) noexcept {
+  Class& c = class_at(h);
+  for (const In in : {In::resident, In::bare}) {
+    std::uint64_t in_lists = 0;
+    for (unsigned node = 0; node < (is_object(h) ? 1 : nodes_); ++node) in_lists += listed(list_of(h, node, in), in);
+    if (in_lists != met.in_lists[static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
+  }
+  if (c.empty != met.empty) return "slabs: the number of those that are free altogether is wrong";
+  for (const Leaving& l : c.leaving) {
+    if (l.sectors != 0) return "slabs: blocks are on their way to the system, and nobody is";
+  }
+  return nullptr;
+}
+
 const char* Slabs::check_invariants() noexcept {
   const span::Window& window = spans_->window();
   const auto frontier = static_cast<GranuleIndex>(window.extent() >> span::granule_shift);
+  const std::size_t classes = first_object_class + object_classes.chunks() * level::objects_per_chunk;
+  const os::Scratch<Met[]> met(classes);
+  if (met.get() == nullptr) return "no memory to look at the slabs";
   std::uint64_t counted = 0;
-  std::uint32_t met[slab_class_count][3] = {}, empty[slab_class_count] = {};
   for (GranuleIndex i = 0; i < frontier; ++i) {
     if (window.record(i).state != slab_span) continue;
     if (const char* const broken = check_slab(i)) return broken;
     const SlabRecord& r = slab(i);
-    const std::size_t h = index(home_at_granule(i));
+    const HomeClass h = home_at_granule(i);
     const In wanted = r.free_blocks == 0 ? In::none : r.waste.counted != 0 ? In::resident : In::bare;
     if (r.list != static_cast<std::uint8_t>(wanted)) return "W4: a slab is in the wrong list";
-    ++met[h][r.list];
-    if (r.free_blocks == r.block_count) ++empty[h];
-    counted += std::uint64_t{r.waste.counted} * shape(home_at(h)).stride;
+    ++met.get()[index(h)].in_lists[r.list];
+    if (r.free_blocks == r.block_count) ++met.get()[index(h)].empty;
+    counted += std::uint64_t{r.waste.counted} * shape(h).stride;
   }
   if (counted != waste_.read()) return "W3: waste() is not the sum over slabs";
-  for (std::size_t h = 1; h < slab_class_count; ++h) {
-    Class& c = classes_[h];
-    for (const In in : {In::resident, In::bare}) {
-      std::uint64_t in_lists = 0;
-      for (unsigned node = 0; node < nodes_; ++node) {
-        const Lists& l = lists(home_at(h), node);
-        in_lists += listed(in == In::resident ? l.resident : l.bare, in);
-      }
-      if (in_lists != met[h][static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
-    }
-    if (c.empty != empty[h]) return "slabs: the number of those that are free altogether is wrong";
-    for (const Leaving& l : c.leaving) {
-      if (l.sectors != 0) return "slabs: blocks are on their way to the system, and nobody is";
-    }
-  }
-  return nullptr;
+  const char* broken = nullptr;
+  for_each_class([&](HomeClass h) {
+    if (broken == nullptr) broken = check_class(h, met.get()[index(h)]);
+  });
+  return broken;
 }
 
 namespace {
@@ -100,21 +112,31 @@ const char* check_magazine(Magazine m) noexcept {
 
 }  // namespace
 
-// [I1], [I2], [I4], and what the slot's caps cost.
-const char* CoreLevel::check(level::Slot& slot, std::uint64_t& caps) noexcept {
-  for (std::size_t h = 0; h < level::slot_words; ++h) {
-    caps += std::uint64_t{2} * slot.cap[h] * class_size(class_of(home_at(h)));
-    for (const MagazineWord w : {slot.words[h], slot.previous[h]}) {
-      if (w == level::no_magazine) continue;
-      if (!magazines().is_named(w)) return "I1: a word names no magazine";
-      const Magazine m = magazines().of_word(w);
-      if (const char* const broken = check_magazine(m)) return broken;
-      const bool any = h != 0 && !homes_are_slots() && is_subline(class_of(home_at(h)));
-      if (m.count() != 0 && slabs_.slabs().home_of(m) != home_at(h) && !any)
-        return "I2: a word holds blocks of another home class";
-    }
-  }
+// [I1], [I2]
+const char* CoreLevel::check_word(MagazineWord w, HomeClass h) noexcept {
+  if (w == level::no_magazine) return nullptr;
+  if (!magazines().is_named(w)) return "I1: a word names no magazine";
+  const Magazine m = magazines().of_word(w);
+  if (const char* const broken = check_magazine(m)) return broken;
+  const bool any = index(h) != 0 && !homes_are_slots() && is_subline(class_of(h));
+  if (m.count() != 0 && slabs_.slabs().home_of(m) != h && !any) return "I2: a word holds blocks of another home class";
   return nullptr;
+}
+
+// The words, and what the slot's caps cost.
+const char* CoreLevel::check(level::Slot& slot, std::uint64_t& caps) noexcept {
+  const char* broken = nullptr;
+  const auto check_class = [&](HomeClass h, unsigned cap, MagazineWord word, MagazineWord previous) {
+    caps += std::uint64_t{2} * cap * (cap == 0 ? 0 : class_size(class_of(h)));
+    if (broken == nullptr) broken = check_word(word, h);
+    if (broken == nullptr) broken = check_word(previous, h);
+  };
+  for (std::size_t h = 0; h < level::slot_words; ++h) check_class(home_at(h), slot.cap[h], slot.words[h], slot.previous[h]);
+  for_each_chunk(slot, [&](level::ObjectWords& o, unsigned chunk) {
+    for (unsigned i = 0; i < level::objects_per_chunk; ++i)
+      check_class(ObjectClasses::home(chunk * level::objects_per_chunk + i), o.cap[i], o.words[i], o.previous[i]);
+  });
+  return broken;
 }
 
 const char* CoreLevel::check() noexcept {
@@ -139,25 +161,36 @@ const char* LargeSlots::check() noexcept {
   return broken;
 }
 
+// `h`: of a key that is a class's, its class.
+const char* DepotLevel::check_stack(level::Depots& depots, level::Place place, std::size_t key, HomeClass h,
+                                    std::uint64_t& bytes) noexcept {
+  const bool empties = !is_object(h) && key >= level::block_keys;
+  const level::MagazineStack& stack = depots.at(place).stack(key);
+  if (stack.size() != 0 && (depots.marks(place.depot, key) >> place.shard & 1) == 0)
+    return "depot: a stack that is not empty has no mark";
+  for (unsigned n = 0; n < stack.size(); ++n) {
+    const Magazine m = stack.at(n);
+    if (const char* const broken = check_magazine(m)) return broken;
+    if ((m.count() == 0) != empties) return "depot: an empty magazine is not among the empty ones";
+    if (empties) continue;
+    if (slabs_.slabs().home_of(m) != h) return "depot: a stack holds a magazine of another home class";
+    bytes += m.count() * class_size(class_of(h));
+  }
+  return nullptr;
+}
+
 const char* DepotLevel::check() noexcept {
   std::uint64_t bytes = 0;
-  for (level::Place place; place.depot < depots_.depots(); ++place.depot) {
-    for (place.shard = 0; place.shard < depots_.shards(); ++place.shard) {
-      for (std::size_t key = 0; key < level::depot_keys; ++key) {
-        const level::MagazineStack& stack = depots_.at(place).stack(key);
-        if (stack.size() != 0 && (depots_.marks(place.depot, key) >> place.shard & 1) == 0)
-          return "depot: a stack that is not empty has no mark";
-        for (unsigned n = 0; n < stack.size(); ++n) {
-          const Magazine m = stack.at(n);
-          if (const char* const broken = check_magazine(m)) return broken;
-          if ((m.count() == 0) != (key >= level::block_keys)) return "depot: an empty magazine is not among the empty ones";
-          if (key >= level::block_keys) continue;
-          if (slabs_.slabs().home_of(m) != home_at(key)) return "depot: a stack holds a magazine of another home class";
-          bytes += m.count() * class_size(class_of(home_at(key)));
-        }
-      }
+  const char* broken = nullptr;
+  const auto check_key = [&](level::Depots& depots, std::size_t key, HomeClass h) {
+    for (level::Place place; place.depot < depots.depots() && broken == nullptr; ++place.depot) {
+      for (place.shard = 0; place.shard < depots.shards() && broken == nullptr; ++place.shard)
+        broken = check_stack(depots, place, key, h, bytes);
     }
-  }
+  };
+  for (std::size_t key = 0; key < level::depot_keys; ++key) check_key(depots_, key, home_at(key));
+  object_classes.for_each([&](HomeClass h) { check_key(depots_for(h), key_for(h), h); });
+  if (broken != nullptr) return broken;
   return bytes == budget_.granted() ? nullptr : "budget: depots hold other than what they were granted";
 }
 

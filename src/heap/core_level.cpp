@@ -5,7 +5,7 @@
 
 namespace terrace::heap {
 
-using level::Magazine, level::Slot;
+using level::Magazine, level::ObjectWords, level::Slot;
 
 bool CoreLevel::open(const percpu::Ladder& ladder, unsigned slots, level::ThreadSlots<Slot>::Drain drain) noexcept {
   if (slot_count() != 0) return true;
@@ -16,36 +16,113 @@ bool CoreLevel::open(const percpu::Ladder& ladder, unsigned slots, level::Thread
   return true;
 }
 
+bool CoreLevel::open_objects(unsigned chunk) noexcept {
+  if (rung() != percpu::Rung::thread && objects_[chunk] == nullptr)
+    objects_[chunk] = os::map_metadata<ObjectWords>(os::Metadata::levels, slot_count());
+  return rung() == percpu::Rung::thread || objects_[chunk] != nullptr;
+}
+
+ObjectWords* CoreLevel::known_words(Slot& slot, unsigned chunk) const noexcept {
+  if (rung() != percpu::Rung::thread) return objects_[chunk] + number_of(slot);
+  // acquire, pairs with object_words(): of another thread's slot the words are looked at.
+  ObjectWords** const table = __atomic_load_n(&slot.of_objects, __ATOMIC_ACQUIRE);
+  return table == nullptr ? nullptr : __atomic_load_n(&table[chunk], __ATOMIC_ACQUIRE);
+}
+
+// Where slots are threads', by the thread itself.
+ObjectWords* CoreLevel::object_words(Slot& slot, unsigned chunk) noexcept {
+  if (rung() != percpu::Rung::thread) return objects_[chunk] + number_of(slot);
+  if (slot.of_objects == nullptr) {
+    auto** const table = os::map_metadata<ObjectWords*>(os::Metadata::levels, level::most_object_chunks);
+    if (table == nullptr) return nullptr;
+    __atomic_store_n(&slot.of_objects, table, __ATOMIC_RELEASE);
+  }
+  ObjectWords*& words = slot.of_objects[chunk];
+  if (words == nullptr) {
+    auto* const fresh = os::map_metadata<ObjectWords>(os::Metadata::levels, 1);
+    if (fresh == nullptr) return nullptr;
+    __atomic_store_n(&words, fresh, __ATOMIC_RELEASE);
+  }
+  return words;
+}
+
+CoreLevel::Place CoreLevel::object_place(Slot& chosen, HomeClass h, level::Word* (*of)(ObjectWords&, unsigned)) noexcept {
+  const unsigned i = ObjectClasses::within(h);
+  level::Word* const own = of(*object_words(chosen, h), i);
+  if (rung() == percpu::Rung::thread) return {.words = {}, .of_chosen = own};
+  auto* const base = reinterpret_cast<std::byte*>(of(*objects_[ObjectClasses::chunk(h)], i));
+  return {.words = {.base = base, .stride = sizeof(ObjectWords)}, .of_chosen = own};
+}
+
+std::byte* CoreLevel::object_base(HomeClass h) const noexcept {
+  auto* const words = reinterpret_cast<std::byte*>(objects_[ObjectClasses::chunk(h)]);
+  return words + ObjectClasses::within(h) * sizeof(level::Word) - word_of_objects * sizeof(level::Word);
+}
+
+// Requires the chunk's words: current_for().
+void* CoreLevel::pop_object(Slot& chosen, HomeClass h) noexcept {
+  const unsigned i = ObjectClasses::within(h);
+  if (has_sequences()) {
+    std::byte* const base = object_base(h);
+    void* block = nullptr;
+    const arch::Sequence r = arch::pop_round<level::object_words_offset, level::object_popped_offset>(
+        area(), base, level::object_words_size, level::origin(), word_of_objects, block);
+    return r == arch::Sequence::done ? block : nullptr;
+  }
+  return plainly(chosen, [&](Slot& slot) noexcept {
+    ObjectWords& words = *object_words(slot, h);
+    return pop_plainly(words.words[i], words.popped[i]);
+  });
+}
+
+arch::Sequence CoreLevel::push_object(Slot& chosen, HomeClass h, void* block) noexcept {
+  const unsigned i = ObjectClasses::within(h);
+  if (has_sequences()) {
+    std::byte* const base = object_base(h);
+    return arch::push_round<level::object_words_shift, level::object_words_offset>(area(), base, level::origin(),
+                                                                                   word_of_objects, block);
+  }
+  return plainly(chosen, [&](Slot& slot) noexcept { return push_plainly(object_words(slot, h)->words[i], block); });
+}
+
 void* CoreLevel::pop(Slot& chosen, HomeClass h) noexcept {
   expect_no_lock();
+  if (is_object(h)) return pop_object(chosen, h);
   if (has_sequences()) {
     void* block = nullptr;
     const arch::Sequence r = arch::pop_round<level::words_offset, level::popped_offset>(area(), bytes(), level::slot_size,
                                                                                         level::origin(), index(h), block);
     return r == arch::Sequence::done ? block : nullptr;
   }
-  return plainly(chosen, [&](Slot& slot) noexcept -> void* {
-    Magazine m = magazines().of_word(slot.words[index(h)]);
-    if (m.count() == 0) return nullptr;
-    void* const block = m.pop();
-    set(slot.words[index(h)], m.word());
-    set(slot.popped[index(h)], slot.popped[index(h)] + 1);
-    return block;
-  });
+  return plainly(chosen, [&](Slot& slot) noexcept { return pop_plainly(slot.words[index(h)], slot.popped[index(h)]); });
+}
+
+// As pop_round, on a word that nobody else works on.
+void* CoreLevel::pop_plainly(level::Word& word, std::uint64_t& popped) noexcept {
+  Magazine m = magazines().of_word(word);
+  if (m.count() == 0) return nullptr;
+  void* const block = m.pop();
+  set(word, m.word());
+  set(popped, popped + 1);
+  return block;
 }
 
 arch::Sequence CoreLevel::push(Slot& chosen, HomeClass h, void* block) noexcept {
   expect_no_lock();
+  if (is_object(h)) return push_object(chosen, h, block);
   if (has_sequences())
     return arch::push_round<level::slot_shift, level::words_offset>(area(), bytes(), level::origin(), index(h), block);
-  return plainly(chosen, [&](Slot& slot) noexcept {
-    if (level::top_round(slot.words[index(h)]) == address_of(block)) return arch::Sequence::freed_twice;
-    Magazine m = magazines().of_word(slot.words[index(h)]);
-    if (!m || !m.has_room()) return arch::Sequence::full;
-    m.push(block);
-    set(slot.words[index(h)], m.word());
-    return arch::Sequence::done;
-  });
+  return plainly(chosen, [&](Slot& slot) noexcept { return push_plainly(slot.words[index(h)], block); });
+}
+
+// As push_round, on a word that nobody else works on.
+arch::Sequence CoreLevel::push_plainly(level::Word& word, void* block) noexcept {
+  if (level::top_round(word) == address_of(block)) return arch::Sequence::freed_twice;
+  Magazine m = magazines().of_word(word);
+  if (!m || !m.has_room()) return arch::Sequence::full;
+  m.push(block);
+  set(word, m.word());
+  return arch::Sequence::done;
 }
 
 void CoreLevel::empty_words(Slot& slot, HomeClass h) noexcept {
@@ -60,6 +137,45 @@ void CoreLevel::empty(Slot& slot, const ChainWord* held) noexcept {
     }
   }
   release_caps(slot);
+}
+
+void CoreLevel::empty(ObjectWords& words, unsigned chunk, const ChainWord* held) noexcept {
+  for (unsigned i = 0; i < level::objects_per_chunk; ++i) {
+    for (const level::MagazineWord w : {held[i], held[level::objects_per_chunk + i]}) {
+      if (w != level::no_magazine) slabs_.empty(magazines().of_word(w));
+    }
+    release_cap(words.cap[i], ObjectClasses::home(chunk * level::objects_per_chunk + i));
+  }
+}
+
+// Both words of a class, in the order in which empty_object_words() gets them. False: the slot could not be stopped.
+bool CoreLevel::take_object_words(Slot& slot, HomeClass h, ChainWord* held) noexcept {
+  ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
+  if (words == nullptr) return true;
+  level::Word* const both[] = {&words->words[ObjectClasses::within(h)], &words->previous[ObjectClasses::within(h)]};
+  for (unsigned i = 0; i < 2; ++i) {
+    if (level::peek(*both[i]) != 0 && !take_words(slot, {both[i], 1}, &held[i])) return false;
+  }
+  return true;
+}
+
+void CoreLevel::empty_object_words(Slot& slot, HomeClass h, const ChainWord* held) noexcept {
+  for (unsigned i = 0; i < 2; ++i) {
+    if (held[i] != 0) slabs_.empty(magazines().of_word(held[i]));
+  }
+  if (ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h)))
+    release_cap(words->cap[ObjectClasses::within(h)], h);
+}
+
+bool CoreLevel::holds_none(HomeClass h) noexcept {
+  bool none = true;
+  for_each([&](Slot& slot) {
+    const ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
+    if (words == nullptr) return;
+    const unsigned i = ObjectClasses::within(h);
+    if (level::is_magazine(level::peek(words->words[i]) | level::peek(words->previous[i]))) none = false;
+  });
+  return none;
 }
 
 }  // namespace terrace::heap

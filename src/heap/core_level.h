@@ -31,22 +31,55 @@ class CoreLevel : public level::PerSlot<level::Slot> {
     return home_class(c, homes_are_slots() ? home_of(slot) : 0);
   }
 
+  /// Words of a chunk of object caches, for all slots. False: there is no memory.
+  bool open_objects(unsigned chunk) noexcept;
+  /// Of a slot, where `h` is a class of object caches whose chunk is open. Null: there is no memory for a thread's own.
+  level::ObjectWords* object_words(level::Slot& slot, HomeClass h) noexcept {
+    return object_words(slot, ObjectClasses::chunk(h));
+  }
+  level::ObjectWords* object_words(level::Slot& slot, unsigned chunk) noexcept;
+  /// Where the sequences find the words of a class, as number word_of_objects of an array. Where slots are threads', nonsense.
+  std::byte* object_base(HomeClass h) const noexcept;
+  /// As current(), for operations on that class.
+  level::Slot* current_for(HomeClass h) noexcept {
+    level::Slot* const slot = current();
+    return slot != nullptr && is_object(h) && object_words(*slot, h) == nullptr ? nullptr : slot;
+  }
+  // What a slot keeps of each class.
+  std::uint8_t& cap(level::Slot& slot, HomeClass h) noexcept {
+    return is_object(h) ? object_words(slot, h)->cap[ObjectClasses::within(h)] : slot.cap[index(h)];
+  }
+  std::uint8_t& recent(level::Slot& slot, HomeClass h) noexcept {
+    return is_object(h) ? object_words(slot, h)->recent[ObjectClasses::within(h)] : slot.recent[index(h)];
+  }
+  /// Of objects, all slots' together.
+  static SharedCounter& refills(level::Slot& slot, SizeClass c) noexcept {
+    return is_object(c) ? object_classes[c].refills : slot.refills[index(c)];
+  }
+  static SharedCounter& spills(level::Slot& slot, SizeClass c) noexcept {
+    return is_object(c) ? object_classes[c].spills : slot.spills[index(c)];
+  }
+  unsigned load_cap(level::Slot& slot, HomeClass h) noexcept {
+    return __atomic_load_n(&cap(slot, h), __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
+  }
+  void mark_recent(level::Slot& slot, HomeClass h) noexcept {
+    __atomic_store_n(&recent(slot, h), std::uint8_t{1}, __ATOMIC_RELAXED);
+  }
+
   /// From a word to the program, and counted.
   void* pop(level::Slot& chosen, HomeClass h) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
   /// The loaded magazine, empty or not, is the caller's then.
   level::Magazine take_word(level::Slot& chosen, HomeClass h) noexcept {
-    return magazines().of_word(take(chosen, chosen.words[index(h)]));
+    return magazines().of_word(take(chosen, word(chosen, h)));
   }
   /// False: there is one, or the slot is stopped.
-  bool put_word(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept {
-    return put(chosen, chosen.words[index(h)], m.word());
-  }
+  bool put_word(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept { return put(chosen, word(chosen, h), m.word()); }
   level::Magazine take_previous(level::Slot& chosen, HomeClass h) noexcept {
-    return magazines().of_word(take(chosen, chosen.previous[index(h)]));
+    return magazines().of_word(take(chosen, previous(chosen, h)));
   }
   bool put_previous(level::Slot& chosen, HomeClass h, level::Magazine m) noexcept {
-    return put(chosen, chosen.previous[index(h)], m.word());
+    return put(chosen, previous(chosen, h), m.word());
   }
   TERRACE_INLINE ChainWord take_large(level::Slot& chosen, unsigned word) noexcept { return take(chosen, chosen.large[word]); }
   TERRACE_INLINE bool put_large(level::Slot& chosen, unsigned word, ChainWord block) noexcept {
@@ -65,18 +98,49 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
   /// What the words of a slot held, all words in the order of level::words_of(), goes to the slabs, and the caps to nothing.
   void empty(level::Slot& slot, const ChainWord* held) noexcept;
+  void empty(level::ObjectWords& words, unsigned chunk, const ChainWord* held) noexcept;
+  // Of one class of objects:
+  bool take_object_words(level::Slot& slot, HomeClass h, ChainWord* held) noexcept;
+  void empty_object_words(level::Slot& slot, HomeClass h, const ChainWord* held) noexcept;
+  /// No slot holds any, if only in this moment.
+  bool holds_none(HomeClass h) noexcept;
+  /// Calls body(words, chunk) for each chunk that the slot has words of.
+  template <class Body>
+  void for_each_chunk(level::Slot& slot, Body body) noexcept {
+    for (unsigned chunk = 0, end = object_classes.chunks(); chunk < end; ++chunk) {
+      if (level::ObjectWords* const words = known_words(slot, chunk)) body(*words, chunk);
+    }
+  }
 
   /// The invariant that does not hold, in words; null when all do. For tests, while no other thread is inside.
   const char* check() noexcept;
 
  private:
   const Magazines& magazines() noexcept { return slabs_.magazines(); }
+  /// Without making any.
+  level::ObjectWords* known_words(level::Slot& slot, unsigned chunk) const noexcept;
+  Place object_place(level::Slot& chosen, HomeClass h, level::Word* (*of)(level::ObjectWords&, unsigned)) noexcept;
+  Place word(level::Slot& chosen, HomeClass h) noexcept {
+    if (!is_object(h)) return place_of(chosen, chosen.words[index(h)]);
+    return object_place(chosen, h, [](level::ObjectWords& w, unsigned i) { return &w.words[i]; });
+  }
+  Place previous(level::Slot& chosen, HomeClass h) noexcept {
+    if (!is_object(h)) return place_of(chosen, chosen.previous[index(h)]);
+    return object_place(chosen, h, [](level::ObjectWords& w, unsigned i) { return &w.previous[i]; });
+  }
+  void* pop_object(level::Slot& chosen, HomeClass h) noexcept;
+  void* pop_plainly(level::Word& word, std::uint64_t& popped) noexcept;
+  arch::Sequence push_plainly(level::Word& word, void* block) noexcept;
+  arch::Sequence push_object(level::Slot& chosen, HomeClass h, void* block) noexcept;
+  void release_cap(std::uint8_t& cap, HomeClass h) noexcept;
   void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
+  const char* check_word(level::MagazineWord w, HomeClass h) noexcept;
   const char* check(level::Slot& slot, std::uint64_t& caps) noexcept;
 
   SlabLevel& slabs_;
   Maintenance& maintenance_;
   level::Budget budget_;
+  std::array<level::ObjectWords*, level::most_object_chunks> objects_{};  // by chunk: slot 0's, the others' behind
 };
 
 }  // namespace terrace::heap

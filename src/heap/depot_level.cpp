@@ -23,19 +23,30 @@ std::uint64_t bytes_in(HomeClass h, unsigned blocks) noexcept { return std::uint
 
 }  // namespace
 
-bool DepotLevel::open(const level::Depots::Layout& layout) noexcept {
-  if (layout.count == 0 || depots_.exist()) return true;
+bool DepotLevel::map(const level::Depots::Layout& layout, level::Depots& depots) noexcept {
+  if (layout.count == 0 || depots.exist()) return true;
   constexpr auto levels = os::Metadata::levels;
-  auto* const shards = os::map_metadata<level::Shard>(levels, std::size_t{layout.count} * layout.shards);
-  auto* const marks = os::map_metadata<std::uint16_t>(levels, level::depot_keys * layout.count);
+  auto* const shards = os::map_metadata<std::byte>(levels, std::size_t{layout.count} * layout.shards * layout.shard_bytes());
+  auto* const marks = os::map_metadata<std::uint16_t>(levels, layout.keys * layout.count);
   if (shards == nullptr || marks == nullptr) return false;
-  depots_.open(layout, shards, marks);
+  depots.open(layout, shards, marks);
   return true;
+}
+
+bool DepotLevel::open(const level::Depots::Layout& layout) noexcept {
+  layout_ = layout;
+  return map(layout, depots_);
+}
+
+bool DepotLevel::open_objects(unsigned chunk) noexcept {
+  level::Depots::Layout layout = layout_;
+  layout.keys = level::objects_per_chunk;
+  return map(layout, objects_[chunk]);
 }
 
 Magazine DepotLevel::take(const Locality& here, Wanted& wanted) noexcept {
   if (!depots_.exist()) return {};
-  const level::Taken taken = depots_.take(here, index(wanted.h));
+  const level::Taken taken = depots_for(wanted.h).take(here, key_for(wanted.h));
   if (taken.magazine) {
     budget_.release(bytes_in(wanted.h, taken.magazine.count()));
     wanted.foreign = taken.foreign;
@@ -48,7 +59,7 @@ bool DepotLevel::give(const Locality& here, Magazine& m) noexcept {
   const HomeClass h = slabs_.slabs().home_of(m);
   if (!reserve(here, h, m.count())) return false;
   if (const void* const twice = duplicate_in(m)) report_double_free("free", twice);
-  if (depots_.put(here, index(h), m)) return true;
+  if (depots_for(h).put(here, key_for(h), m)) return true;
   budget_.release(bytes_in(h, m.count()));
   return false;
 }
@@ -61,7 +72,7 @@ bool DepotLevel::reserve(const Locality& here, HomeClass h, unsigned blocks) noe
   if (budget_.refused(weight_of_refusal(blocks, class_of(h)))) budget_.look_for_rush(os::coarse_milliseconds());
   if (refusals_.add() % refusals_between_reclaims == 0) {
     reclaim();
-    give_up_oldest(depots_.at(depots_.place(here)), index(h));
+    give_up_oldest(depots_for(h).at(depots_.place(here)), key_for(h), h);
   }
   return budget_.reserve(bytes);
 }
@@ -76,18 +87,45 @@ void DepotLevel::reclaim() noexcept {
     level::Shard& shard = depots_.at(at / level::depot_keys);
     const std::size_t key = at % level::depot_keys;
     if (!shard.has(key) || shard.was_recent(key)) continue;
-    while (give_up_oldest(shard, key)) {
+    while (give_up_oldest(shard, key, home_at(key))) {
     }
   }
 }
 
-// The oldest magazine of a stack goes to the slabs. False: there was none.
-bool DepotLevel::give_up_oldest(level::Shard& shard, std::size_t key) noexcept {
+// The oldest magazine of a stack, of class h unless it is an empty one, goes to the slabs. False: there was none.
+bool DepotLevel::give_up_oldest(level::Shard& shard, std::size_t key, HomeClass h) noexcept {
   const Magazine m = shard.pop_oldest(key);
   if (!m) return false;
-  if (m.count() != 0) budget_.release(bytes_in(home_at(key), m.count()));
+  if (m.count() != 0) budget_.release(bytes_in(h, m.count()));
   slabs_.empty(m);
   return true;
+}
+
+// Up to `most` magazines of a key in each shard, the oldest first.
+void DepotLevel::drain_key(level::Depots& depots, std::size_t key, HomeClass h, unsigned most) noexcept {
+  for (Place place; place.depot < depots.depots(); ++place.depot) {
+    for (unsigned left = depots.marks(place.depot, key); left != 0; left &= left - 1) {
+      place.shard = static_cast<unsigned>(std::countr_zero(left));
+      unsigned n = 0;
+      while (n < most && give_up_oldest(depots.at(place), key, h)) ++n;
+      if (n < most) depots.unmark_if_empty(place, key);
+    }
+  }
+}
+
+namespace {
+
+constexpr unsigned all = level::magazines_per_stack;
+
+}  // namespace
+
+// body(h) for each class of objects that are prepared, or are not.
+template <class Body>
+void DepotLevel::for_each_object(bool prepared, Body body) noexcept {
+  if (!depots_.exist()) return;
+  object_classes.for_each([&](HomeClass h) {
+    if (object_classes.is_prepared(ObjectClasses::chunk(h)) == prepared) body(h);
+  });
 }
 
 bool DepotLevel::age() noexcept {
@@ -100,38 +138,56 @@ bool DepotLevel::age() noexcept {
     Place place{.depot = round_stacks_ % depots};
     for (unsigned left = depots_.marks(place.depot, key); left != 0; left &= left - 1) {
       place.shard = static_cast<unsigned>(std::countr_zero(left));
-      if (give_up_oldest(depots_.at(place), key)) {
+      if (give_up_oldest(depots_.at(place), key, home_at(key))) {
         ++given_up;
       } else {
         depots_.unmark_if_empty(place, key);
       }
     }
   }
+  for_each_object(false, [this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
   round_stacks_ = 0;
   return true;
 }
 
+void DepotLevel::age_prepared() noexcept {
+  for_each_object(true, [this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
+}
+
 void DepotLevel::drain() noexcept {
-  for (std::size_t key = 0; key < level::depot_keys; ++key) {
-    for (Place place; place.depot < depots_.depots(); ++place.depot) {
-      for (unsigned left = depots_.marks(place.depot, key); left != 0; left &= left - 1) {
-        place.shard = static_cast<unsigned>(std::countr_zero(left));
-        while (give_up_oldest(depots_.at(place), key)) {
-        }
-        depots_.unmark_if_empty(place, key);
-      }
-    }
+  for_each_object(false, [this](HomeClass h) { drain_objects(h); });
+  for (std::size_t key = 0; key < level::depot_keys; ++key) drain_key(depots_, key, home_at(key), all);
+}
+
+void DepotLevel::drain_objects(HomeClass h) noexcept { drain_key(depots_for(h), key_for(h), h, all); }
+
+std::uint64_t DepotLevel::blocks_of(HomeClass h) noexcept {
+  level::Depots& depots = depots_for(h);
+  std::uint64_t n = 0;
+  for (unsigned i = 0; i < depots.count(); ++i) {
+    const level::StackCounters& c = depots.at(i).counters(key_for(h));
+    n += c.blocks_in.read() - c.blocks_out.read();
+  }
+  return n;
+}
+
+template <class Body>
+void DepotLevel::for_each_shard(Body body) noexcept {
+  for (unsigned i = 0; i < depots_.count(); ++i) body(depots_.at(i));
+  for (unsigned chunk = 0, end = object_classes.chunks(); chunk < end; ++chunk) {
+    for (unsigned i = 0; i < objects_[chunk].count(); ++i) body(objects_[chunk].at(i));
   }
 }
 
 void DepotLevel::lock_all() noexcept {
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().lock();
+  const os::LockOrder::TakesAll all_of_them;
+  for_each_shard([](level::Shard& shard) { shard.mutex().lock(); });
 }
 void DepotLevel::unlock_all() noexcept {
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().unlock();
+  for_each_shard([](level::Shard& shard) { shard.mutex().unlock(); });
 }
 void DepotLevel::reset_after_fork() noexcept {
-  for (unsigned i = 0; i < depots_.count(); ++i) depots_.at(i).mutex().reset_after_fork();
+  for_each_shard([](level::Shard& shard) { shard.mutex().reset_after_fork(); });
 }
 
 }  // namespace terrace::heap

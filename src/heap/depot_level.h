@@ -3,6 +3,7 @@
 // first.
 #pragma once
 
+#include "base/described.h"
 #include "heap/slab_level.h"
 #include "heap/wanted.h"
 #include "level/budget.h"
@@ -15,6 +16,8 @@ class DepotLevel {
   explicit constexpr DepotLevel(SlabLevel& slabs) noexcept : slabs_(slabs) {}
   /// False: there is no memory for it; nothing was opened.
   bool open(const level::Depots::Layout& layout) noexcept;
+  /// The same for a chunk of object caches.
+  bool open_objects(unsigned chunk) noexcept;
 
   level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
   /// False: the budget is spent or the shard is full. A block that is there twice ends the process.
@@ -25,6 +28,10 @@ class DepotLevel {
   /// empty after a while. Whether all stacks had their turn; then the next round is to begin.
   bool age() noexcept;
   void drain() noexcept;
+  // What lies there of objects that are prepared; any thread, which holds no lock.
+  void age_prepared() noexcept;
+  /// All of one class.
+  void drain_objects(HomeClass h) noexcept;
 
   /// The invariant that does not hold, in words; null when all do. For tests, while no other thread is inside.
   const char* check() noexcept;
@@ -35,15 +42,30 @@ class DepotLevel {
   void reset_after_fork() noexcept;
 
   level::Depots& depots() noexcept { return depots_; }
+  level::Depots& depots_for(HomeClass h) noexcept { return is_object(h) ? objects_[ObjectClasses::chunk(h)] : depots_; }
+  static std::size_t key_for(HomeClass h) noexcept { return is_object(h) ? ObjectClasses::within(h) : index(h); }
+  /// Blocks in all of them.
+  std::uint64_t blocks_of(HomeClass h) noexcept;
   level::Budget& budget() noexcept { return budget_; }
 
  private:
+  friend struct introspect::Layout;
   bool reserve(const level::Locality& here, HomeClass h, unsigned blocks) noexcept;
   void reclaim() noexcept;
-  bool give_up_oldest(level::Shard& shard, std::size_t key) noexcept;
+  bool give_up_oldest(level::Shard& shard, std::size_t key, HomeClass h) noexcept;
+  static bool map(const level::Depots::Layout& layout, level::Depots& depots) noexcept;
+  void drain_key(level::Depots& depots, std::size_t key, HomeClass h, unsigned most) noexcept;
+  template <class Body>
+  void for_each_shard(Body body) noexcept;
+  template <class Body>
+  void for_each_object(bool prepared, Body body) noexcept;
+  const char* check_stack(level::Depots& depots, level::Place place, std::size_t key, HomeClass h,
+                          std::uint64_t& bytes) noexcept;
 
   SlabLevel& slabs_;
   level::Depots depots_;
+  std::array<level::Depots, level::most_object_chunks> objects_{};  // by chunk
+  level::Depots::Layout layout_;
   level::Budget budget_;
   SharedCounter refusals_;
   std::atomic<std::uint32_t> hand_{0};  // relaxed: any stack may be next

@@ -51,7 +51,8 @@ TERRACE_INLINE bool has_slot(const FastPath& f) noexcept {
 
 // The number of the word is that of home 0; the word of another home lies one word lower for each slot further on, which is a
 // stride of one word less. No branch tells the two kinds of classes apart: programs mix their sizes as no predictor can learn.
-TERRACE_INLINE void* allocate(std::size_t size) noexcept {
+template <class Slow>
+TERRACE_INLINE void* allocate_or(std::size_t size, Slow slow) noexcept(noexcept(slow())) {
   const FastPath& f = fast_path;
   const std::size_t last = size - 1;  // of 0 bytes: out of all limits
   if (last < f.size_limit && has_slot(f)) [[likely]] {
@@ -66,7 +67,11 @@ TERRACE_INLINE void* allocate(std::size_t size) noexcept {
       return block;
     }
   }
-  return allocate_slow(size);
+  return slow();
+}
+
+TERRACE_INLINE void* allocate(std::size_t size) noexcept {
+  return allocate_or(size, [size]() noexcept { return allocate_slow(size); });
 }
 
 /// A block of a class that has one word per slot, or null: the cold way is the caller's.

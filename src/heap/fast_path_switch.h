@@ -22,6 +22,11 @@ class FastPathSwitch {
   void publish(const Wanted& wanted, const arch::Area& area) noexcept;
   /// When the heap is open. The caller is alone.
   void on() noexcept { enable(); }
+  /// For good: all calls take the cold way from now on. Before the process has a second thread.
+  void off() noexcept {
+    is_seen_ = false;
+    disable();
+  }
   /// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
   void follow_frontier() noexcept;
 

@@ -43,7 +43,9 @@ constinit thread_local bool files_locked = false;
 
 // In the order of their ranks.
 void Heap::lock_all() noexcept {
+  if (upper_locks_ != nullptr) upper_locks_->lock();
   checker_.before_fork();
+  levels_.objects_mutex().lock();
   maintenance_.mutex().lock();
   fast_path_switch_.mutex().lock();
   core().of_threads().mutex().lock();
@@ -65,7 +67,9 @@ void Heap::unlock_all() noexcept {
   core().of_threads().mutex().unlock();
   fast_path_switch_.mutex().unlock();
   maintenance_.mutex().unlock();
+  levels_.objects_mutex().unlock();
   checker_.after_fork_in_parent();
+  if (upper_locks_ != nullptr) upper_locks_->unlock();
 }
 
 void Heap::reset_locks_in_child() noexcept {
@@ -78,13 +82,19 @@ void Heap::reset_locks_in_child() noexcept {
   core().of_threads().mutex().reset_after_fork();
   fast_path_switch_.mutex().reset_after_fork();
   maintenance_.mutex().reset_after_fork();
+  levels_.objects_mutex().reset_after_fork();
   checker_.after_fork_in_child();
+  if (upper_locks_ != nullptr) upper_locks_->reset();
 }
 
 // What other threads had taken apart in that instant without holding a lock for it, goes together again here: one thread, no
 // lock held, everything else usable.
 void Heap::repair_in_child() noexcept {
-  for (unsigned i = 0; i < core().slot_count(); ++i) CoreLevel::start_in_child(level::words_of(core().slot(i)));
+  for (unsigned i = 0; i < core().slot_count(); ++i) {
+    level::Slot& slot = core().slot(i);
+    CoreLevel::start_in_child(level::words_of(slot));
+    core().for_each_chunk(slot, [](level::ObjectWords& o, unsigned) { CoreLevel::start_in_child(level::words_of(o)); });
+  }
   if (core().rung() == percpu::Rung::thread) core().of_threads().adopt_orphans();
 }
 
@@ -125,6 +135,7 @@ void Heap::after_fork_in_child() noexcept {
     repair_in_child();
   }
   fast_path_switch_.after_fork_in_child();
+  if (upper_locks_ != nullptr) upper_locks_->in_child();
 }
 
 }  // namespace terrace::heap

@@ -25,7 +25,7 @@ constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { retu
 unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
   const std::size_t size = class_size(c);
-  std::uint8_t have = load_cap(slot, h);
+  auto have = static_cast<std::uint8_t>(load_cap(slot, h));
   mark_recent(slot, h);
   const unsigned want = have == 0 ? first_cap(c) : min_of<unsigned>(2U * have, max_cap(c));
   if (want <= have) return have;
@@ -40,7 +40,7 @@ unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
       return have;
     }
   }
-  if (!__atomic_compare_exchange_n(&slot.cap[index(h)], &have, static_cast<std::uint8_t>(want), false, __ATOMIC_RELAXED,
+  if (!__atomic_compare_exchange_n(&cap(slot, h), &have, static_cast<std::uint8_t>(want), false, __ATOMIC_RELAXED,
                                    __ATOMIC_RELAXED)) {
     budget_.release(cost);  // somebody else grew or shrank it
     return have;
@@ -51,10 +51,10 @@ unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
 // Less memory is in use than when the caps were granted: those that are used shrink, half at a time. (Those that are not are
 // found by the hand, or drained when the slot is idle.)
 void CoreLevel::shrink_cap(Slot& slot, HomeClass h) noexcept {
-  std::uint8_t have = load_cap(slot, h);
+  auto have = static_cast<std::uint8_t>(load_cap(slot, h));
   if (have < 2) return;
   const auto less = static_cast<std::uint8_t>(have / 2);
-  if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, less, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+  if (__atomic_compare_exchange_n(&cap(slot, h), &have, less, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     budget_.release(cost_of(have - less, class_size(class_of(h))));
 }
 
@@ -66,22 +66,24 @@ void CoreLevel::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) no
     const std::uint8_t at = __atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED);
     if (at >= level::slot_words) continue;  // the hand turns at 256, and behind the caps are words
     const HomeClass h{at};
-    std::uint8_t have = load_cap(slot, h);
+    auto have = static_cast<std::uint8_t>(load_cap(slot, h));
     if (have == 0) continue;
-    if (__atomic_exchange_n(&slot.recent[index(h)], std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
-    if (__atomic_compare_exchange_n(&slot.cap[index(h)], &have, std::uint8_t{0}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    if (__atomic_exchange_n(&recent(slot, h), std::uint8_t{0}, __ATOMIC_RELAXED) != 0) continue;
+    if (__atomic_compare_exchange_n(&cap(slot, h), &have, std::uint8_t{0}, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
       budget_.release(cost_of(have, class_size(class_of(h))));
       empty_words(slot, h);
     }
   }
 }
 
+void CoreLevel::release_cap(std::uint8_t& cap, HomeClass h) noexcept {
+  if (__atomic_load_n(&cap, __ATOMIC_RELAXED) == 0) return;
+  const unsigned had = __atomic_exchange_n(&cap, std::uint8_t{0}, __ATOMIC_RELAXED);
+  budget_.release(cost_of(had, class_size(class_of(h))));
+}
+
 void CoreLevel::release_caps(Slot& slot) noexcept {
-  for (std::size_t h = 0; h < level::slot_words; ++h) {
-    if (__atomic_load_n(&slot.cap[h], __ATOMIC_RELAXED) == 0) continue;
-    const unsigned cap = __atomic_exchange_n(&slot.cap[h], std::uint8_t{0}, __ATOMIC_RELAXED);
-    budget_.release(cost_of(cap, class_size(class_of(home_at(h)))));
-  }
+  for (std::size_t h = 0; h < level::slot_words; ++h) release_cap(slot.cap[h], home_at(h));
 }
 
 }  // namespace terrace::heap

@@ -10,14 +10,6 @@ namespace terrace::heap {
 
 inline constexpr std::size_t bulky = 4 * kib;  // blocks above this get what the budget has, and may get nothing
 
-inline std::uint8_t load_cap(const level::Slot& slot, HomeClass h) noexcept {
-  return __atomic_load_n(&slot.cap[index(h)], __ATOMIC_RELAXED);  // relaxed: a hint of how much to hold
-}
-
-inline void mark_recent(level::Slot& slot, HomeClass h) noexcept {
-  __atomic_store_n(&slot.recent[index(h)], std::uint8_t{1}, __ATOMIC_RELAXED);
-}
-
 /// A class that works with full magazines and is refused does so all the time; one that is used now and then never gets there.
 constexpr std::uint64_t weight_of_refusal(unsigned blocks, SizeClass c) noexcept {
   constexpr std::uint64_t of_full_magazine = 256;

@@ -16,6 +16,18 @@ constinit Heap heap;
 
 namespace {
 
+constexpr Heap::Redirect to_checker{
+    .allocate = [](std::size_t size, std::size_t align) noexcept { return heap.checker().allocate(size, align); },
+    .free = [](void* p, const check::Claim& claim) noexcept { heap.checker().free(p, claim); },
+    .reallocate =
+        [](void* p, std::size_t size) noexcept {
+          void* const fresh = heap.checker().reallocate(p, size);
+          if (fresh == nullptr) errno = ENOMEM;
+          return fresh;
+        },
+    .usable_size = [](const void* p, const char* function) noexcept { return heap.checker().usable_size(p, function); },
+};
+
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
 
@@ -48,7 +60,8 @@ bool Heap::open() noexcept {
   if (!levels_.open(drain, spans_.window())) return false;
   maintenance_.open(options_);
   maintenance_.update_limits();
-  if (core().has_sequences() && !checker_.on()) {
+  if (checker_.on()) redirect_ = &to_checker;
+  if (core().has_sequences() && redirect_ == nullptr) {
     fast_path_switch_.publish({.window = &spans_.window(),
                                .slots = core().bytes(),
                                .sizes = options_.placement != Placement::random,
@@ -56,6 +69,23 @@ bool Heap::open() noexcept {
                               percpu::ladder().area);
   }
   return true;
+}
+
+void Heap::redirect(const Redirect& redirect) noexcept {
+  if (redirect_ != nullptr) return;  // TERRACE_CHECK was asked for, which looks at more
+  redirect_ = &redirect;
+  fast_path_switch_.off();
+}
+
+bool Heap::is_plain(const void* p) noexcept {
+  if (!spans_.window().contains(p)) return false;
+  const HomeClass h = slabs_.home_class_of(p);
+  return index(h) != 0 ? slabs_.is_block(p) : large_.is_block(p);
+}
+
+std::size_t Heap::plain_size(const void* p) noexcept {
+  const HomeClass h = slabs_.home_class_of(p);
+  return index(h) != 0 ? class_size(class_of(h)) : large_.usable_size(p);
 }
 
 bool Heap::with_random_line() noexcept {
@@ -70,8 +100,8 @@ bool Heap::with_random_line() noexcept {
 
 void* Heap::allocate(std::size_t size) noexcept {
   if (!ready()) return nullptr;
-  if (checker_.on()) [[unlikely]]
-    return checker_.allocate(size, SizeRule::quantum);
+  if (redirect_ != nullptr) [[unlikely]]
+    return redirect_->allocate(size, SizeRule::quantum);
   return allocate_plain(size, SizeRule::quantum);
 }
 
@@ -107,7 +137,7 @@ void Heap::free_large(void* p) noexcept {
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
   if (size > worth_knowing_zero) {
     if (!ready()) return nullptr;
-    if (!checker_.on()) return allocate_large(size, SizeRule::quantum, true);
+    if (redirect_ == nullptr) return allocate_large(size, SizeRule::quantum, true);
   }
   void* const p = heap::allocate(size);
   if (p != nullptr) std::memset(p, 0, size);
@@ -126,7 +156,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
 // errno is set here: see allocate_slow().
 void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept {
   void* p = nullptr;
-  if (ready()) p = checker_.on() ? checker_.allocate(size, align) : allocate_plain(size, align);
+  if (ready()) p = redirect_ != nullptr ? redirect_->allocate(size, align) : allocate_plain(size, align);
   if (p == nullptr) errno = ENOMEM;
   return p;
 }
@@ -136,8 +166,8 @@ void Heap::free(void* p) noexcept { free(p, {}); }
 void Heap::free(void* p, const check::Claim& claim) noexcept {
   if (p == nullptr) return;
   if (!ready()) report_invalid_pointer("free", p);
-  if (checker_.on()) [[unlikely]]
-    return checker_.free(p, claim);
+  if (redirect_ != nullptr) [[unlikely]]
+    return redirect_->free(p, claim);
   free_plain(p);
 }
 
@@ -175,8 +205,8 @@ void Heap::clear_freed(void* p, HomeClass h) noexcept {
 
 std::size_t Heap::usable_size_slow(const void* p, const char* function) noexcept {
   if (p == nullptr) return 0;
-  if (!ready() || !checker_.on()) report_invalid_pointer(function, p);
-  return checker_.usable_size(p, function);
+  if (!ready() || redirect_ == nullptr) report_invalid_pointer(function, p);
+  return redirect_->usable_size(p, function);
 }
 
 namespace {
@@ -203,8 +233,8 @@ std::size_t Heap::small_size(const void* p) const noexcept {
 
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
-  if (checker_.on()) [[unlikely]]
-    return checker_.reallocate(p, size);
+  if (redirect_ != nullptr) [[unlikely]]
+    return redirect_->reallocate(p, size);
   std::size_t have = small_size(p);
   if (have == 0) {
     have = usable_size(p, "realloc");

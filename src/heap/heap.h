@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/attributes.h"
+#include "base/described.h"
 #include "check/checker.h"
 #include "heap/block_levels.h"
 #include "heap/large_slots.h"
@@ -36,7 +37,7 @@ class Heap {
   /// 0 for null; ends the process when p is no block.
   TERRACE_INLINE std::size_t usable_size(const void* p, const char* function) noexcept {
     // Nothing is in the window before the heap is open.
-    if (spans_.window().contains(p) && !checker_.on()) [[likely]] {
+    if (spans_.window().contains(p) && redirect_ == nullptr) [[likely]] {
       const span::GranuleIndex i = spans_.window().index_of(p);
       const HomeClass h{spans_.window().owners_byte(i)};
       if (index(h) != 0) {
@@ -55,8 +56,49 @@ class Heap {
   /// Drains all levels and gives all free memory back. Whether anything was given back.
   bool trim() noexcept;
 
+  /// A round over what waits of object caches whose blocks are prepared. Holds no lock while it calls their owners.
+  void age_prepared_objects() noexcept { maintenance_.age_prepared(); }
+
   /// The invariant that does not hold, of any level, in words; null when all do. For tests, while no other thread is inside.
   const char* check_invariants() noexcept;
+
+  /// Takes the place of malloc and its family: TERRACE_CHECK, or a layer above. All of them go there from then on, but for what
+  /// that calls itself: allocate_plain(), free_plain().
+  struct Redirect {
+    void* (*allocate)(std::size_t size, std::size_t align) noexcept;
+    void (*free)(void* p, const check::Claim& claim) noexcept;
+    void* (*reallocate)(void* p, std::size_t size) noexcept;  // sets errno
+    std::size_t (*usable_size)(const void* p, const char* function) noexcept;
+  };
+  /// For good, and before the process has a second thread.
+  void redirect(const Redirect& redirect) noexcept;
+  bool redirected() const noexcept { return redirect_ != nullptr; }
+  // As malloc and free without a redirection, and without TERRACE_CHECK's zones: what the levels below serve.
+  void* allocate_plain(std::size_t size, std::size_t align) noexcept;
+  void free_plain(void* p) noexcept;
+  /// Whether a block of malloc's, small or large, begins at p; and its size then.
+  bool is_plain(const void* p) noexcept;
+  std::size_t plain_size(const void* p) noexcept;
+  /// Of a block or an object.
+  const void* slab_start(const void* p) const noexcept {
+    const span::Window& w = spans_.window();
+    return w.address(w.record(w.index_of(p)).first);
+  }
+
+  /// What slots may hold together, in bytes; 0: by the default rule.
+  void set_budget(std::uint64_t bytes) noexcept {
+    options_.budget = bytes;
+    maintenance_.update_limits();
+  }
+
+  /// Locks of layers above, which come before all of the heap's: taken, released and reset with them.
+  struct UpperLocks {
+    void (*lock)() noexcept;
+    void (*unlock)() noexcept;
+    void (*reset)() noexcept;     // in a child, where they were taken
+    void (*in_child)() noexcept;  // in any child, with nothing locked
+  };
+  void set_upper_locks(const UpperLocks& locks) noexcept { upper_locks_ = &locks; }
 
   // fork: everything is locked, then unlocked in the parent, made usable in the child.
   void before_fork() noexcept;
@@ -81,9 +123,7 @@ class Heap {
   std::uint64_t budget() noexcept { return maintenance_.levels_limit(); }
 
  private:
-  // Without TERRACE_CHECK's zones: what the levels below serve.
-  void* allocate_plain(std::size_t size, std::size_t align) noexcept;
-  void free_plain(void* p) noexcept;
+  friend struct introspect::Layout;
   __attribute__((cold, noinline)) void* allocate_aligned_slow(std::size_t size, std::size_t align) noexcept;
   std::size_t usable_size_slow(const void* p, const char* function) noexcept;
 
@@ -110,6 +150,8 @@ class Heap {
 
   std::atomic<bool> ready_{false};
   os::RankedMutex<os::Rank::opening> open_mutex_;
+  const Redirect* redirect_ = nullptr;
+  const UpperLocks* upper_locks_ = nullptr;
   Options options_;
   check::Checker checker_;
   span::Spans spans_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/attributes.h"
+#include "base/described.h"
 #include "base/hardened.h"
 #include "heap/placement.h"
 #include "heap/span_owners.h"
@@ -107,6 +108,7 @@ class Large {
   const LargeCounters& counters() const noexcept { return counters_; }
 
  private:
+  friend struct introspect::Layout;
   /// The record of the span that p points into, if that is where a block may start; else of no large span.
   span::Record& record_of(const void* p) const noexcept {
     const span::Window& window = spans_->window();

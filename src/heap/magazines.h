@@ -2,6 +2,7 @@
 // Where empty magazines come from and go to: the depots' stacks of empty ones, then slabs of magazines.
 #pragma once
 
+#include "base/described.h"
 #include "base/hardened.h"
 #include "heap/slabs.h"
 #include "level/depot.h"
@@ -46,6 +47,7 @@ class Magazines {
   os::RankedMutex<os::Rank::slabs>& mutex() noexcept { return mutex_; }
 
  private:
+  friend struct introspect::Layout;
   // Slabs of magazines say of which kind; what lies between guards is of one kind.
   static constexpr unsigned guarded_kind = level::magazine_kinds - 1;
   unsigned kind_at(level::MagazineWord w) const noexcept {

@@ -24,8 +24,7 @@ std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
 }
 
 // Word by word with a branch each would take as long as the system calls that were refused.
-bool holds_nothing(Slot& slot) noexcept {
-  const std::span<const ChainWord> words = words_of(slot);
+bool hold_nothing(std::span<const ChainWord> words) noexcept {
   ChainWord even = 0, odd = 0;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
     even |= level::peek(words[i]);
@@ -40,6 +39,14 @@ bool has_waited(Slot& slot, bool all) noexcept {
   const std::uint64_t now = fingerprint(words_of(slot));
   const bool waited = now != 0 && (all || now == slot.snapshot);
   slot.snapshot = waited ? 0 : now;
+  return waited;
+}
+
+// The same of a chunk of object caches.
+bool has_waited(level::ObjectWords& words, bool all) noexcept {
+  const std::uint64_t now = fingerprint(words_of(words));
+  const bool waited = now != 0 && (all || now == words.snapshot);
+  words.snapshot = waited ? 0 : now;
   return waited;
 }
 
@@ -83,8 +90,15 @@ std::uint64_t Maintenance::tick() noexcept {
   return now;
 }
 
-// Magazines go to the slabs, large blocks to the spans.
+// Of a thread that ends, or has ended: nobody else is in the middle of anything there.
 void Maintenance::drain_slot(Slot& slot) noexcept {
+  drain_words(slot);
+  look_at_chunks(slot, false, true);
+  look_at_chunks(slot, true, true);
+}
+
+// Magazines go to the slabs, large blocks to the spans.
+void Maintenance::drain_words(Slot& slot) noexcept {
   ChainWord held[level::all_words] = {};
   CoreLevel& core = levels_.core();
   if (!core.take_words(slot, words_of(slot), held)) return;
@@ -123,15 +137,76 @@ bool Maintenance::age_slots() noexcept {
 }
 
 void Maintenance::look_at_slot(Slot& slot, bool all) noexcept {
-  if (has_waited(slot, all)) return drain_slot(slot);
+  look_at_chunks(slot, false, all);
+  if (has_waited(slot, all)) return drain_words(slot);
   if (large_has_waited(slot, all)) drain_large_words(slot);
+}
+
+// What a chunk holds, if it has waited.
+bool Maintenance::take_chunk(Slot& slot, level::ObjectWords& words, bool all, ChainWord* held) noexcept {
+  return has_waited(words, all) && levels_.core().take_words(slot, words_of(words), held);
+}
+
+// Chunks of objects that are prepared, or of the others.
+void Maintenance::look_at_chunks(Slot& slot, bool prepared, bool all) noexcept {
+  levels_.core().for_each_chunk(slot, [&](level::ObjectWords& words, unsigned chunk) {
+    ChainWord held[level::words_per_chunk] = {};
+    if (object_classes.is_prepared(chunk) == prepared && take_chunk(slot, words, all, held))
+      levels_.core().empty(words, chunk, held);
+  });
+}
+
+// One thread at a time stops words, but what was taken is undone with the lock free: that calls a program's function.
+void Maintenance::age_prepared() noexcept {
+  CoreLevel& core = levels_.core();
+  const auto look = [&](Slot& slot) {
+    core.for_each_chunk(slot, [&](level::ObjectWords& words, unsigned chunk) {
+      if (!object_classes.is_prepared(chunk)) return;
+      ChainWord held[level::words_per_chunk] = {};
+      {
+        const os::LockGuard guard(mutex_);
+        if (!take_chunk(slot, words, false, held)) return;
+      }
+      core.empty(words, chunk, held);
+    });
+  };
+  if (core.rung() == percpu::Rung::thread) {
+    if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current()) look(*mine);
+  } else if (core.may_stop()) {
+    for (unsigned i = 0; i < core.slot_count(); ++i) look(core.slot(i));
+  }
+  levels_.processors().age_prepared();
+  levels_.nodes().age_prepared();
+}
+
+bool Maintenance::empty_objects(HomeClass h) noexcept {
+  CoreLevel& core = levels_.core();
+  bool all = true;
+  const auto look = [&](Slot& slot) {
+    ChainWord held[2] = {};
+    {
+      const os::LockGuard guard(mutex_);
+      if (!core.take_object_words(slot, h, held)) all = false;
+    }
+    core.empty_object_words(slot, h, held);
+  };
+  if (core.rung() == percpu::Rung::thread) {
+    if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current()) look(*mine);
+    return core.holds_none(h);
+  }
+  if (!core.may_stop()) {
+    if (Slot* const slot = core.current()) core.empty_words(*slot, h);
+    return core.holds_none(h);
+  }
+  for (unsigned i = 0; i < core.slot_count(); ++i) look(core.slot(i));
+  return all;
 }
 
 void Maintenance::drain_slots() noexcept {
   CoreLevel& core = levels_.core();
   if (core.rung() == percpu::Rung::thread) {
     if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current())
-      drain_slot(*mine);  // the others' belong to their threads
+      look_at_slot(*mine, true);  // the others' belong to their threads
     return;
   }
   if (!core.may_stop()) return drain_own_slot(true);
@@ -143,7 +218,13 @@ void Maintenance::drain_slots() noexcept {
 void Maintenance::drain_own_slot(bool all) noexcept {
   CoreLevel& core = levels_.core();
   Slot* const slot = core.current();
-  if (slot == nullptr || !has_waited(*slot, all)) return;
+  if (slot == nullptr) return;
+  core.for_each_chunk(*slot, [&](level::ObjectWords& words, unsigned chunk) {
+    if (object_classes.is_prepared(chunk) || !has_waited(words, all)) return;
+    for (unsigned i = 0; i < level::objects_per_chunk; ++i)
+      core.empty_words(*slot, ObjectClasses::home(chunk * level::objects_per_chunk + i));
+  });
+  if (!has_waited(*slot, all)) return;
   for (std::size_t h = 0; h < level::slot_words; ++h) core.empty_words(*slot, home_at(h));
   core.release_caps(*slot);
   large_slots_.empty_own(*slot);
@@ -186,7 +267,14 @@ bool Maintenance::make_room(std::size_t bytes) noexcept {
 bool Maintenance::levels_are_empty() noexcept {
   CoreLevel& core = levels_.core();
   if (levels_.processors().budget().granted() + levels_.nodes().budget().granted() != 0) return false;
-  const auto is_empty = [](Slot* slot) { return slot == nullptr || holds_nothing(*slot); };
+  const auto is_empty = [&core](Slot* slot) {
+    if (slot == nullptr) return true;
+    bool empty = hold_nothing(words_of(*slot));
+    core.for_each_chunk(*slot, [&empty](level::ObjectWords& words, unsigned chunk) {
+      if (!object_classes.is_prepared(chunk) && !hold_nothing(words_of(words))) empty = false;
+    });
+    return empty;
+  };
   if (core.rung() == percpu::Rung::thread || !core.may_stop()) return is_empty(core.current());
   for (unsigned i = 0; i < core.slot_count(); ++i) {
     if (!is_empty(&core.slot(i))) return false;
@@ -197,6 +285,7 @@ bool Maintenance::levels_are_empty() noexcept {
 std::uint64_t Maintenance::purged_bytes() const noexcept {
   std::uint64_t sum = spans_.counters().purged_bytes.read();
   for (std::size_t h = 1; h < home_class_count; ++h) sum += slabs_.counters(home_at(h)).purged_bytes.read();
+  object_classes.for_each([&](HomeClass h) { sum += slabs_.counters(h).purged_bytes.read(); });
   return sum;
 }
 

@@ -23,6 +23,11 @@ class Maintenance {
   bool make_room(std::size_t bytes) noexcept;
   /// Of a slot that is stopped, or whose thread calls or is gone: everything it holds goes on, and its grants go back.
   void drain_slot(level::Slot& slot) noexcept;
+  /// What slots hold of one class of objects goes to the slabs. False: some slots could not be looked at. Holds no lock while a
+  /// program's function is called, as the next.
+  bool empty_objects(HomeClass h) noexcept;
+  /// A round over what waits of objects that are prepared: by whoever may call their owners.
+  void age_prepared() noexcept;
 
   // surplus.cpp: the bound on all that is resident beyond what is live
   std::uint64_t surplus() const noexcept;
@@ -47,7 +52,10 @@ class Maintenance {
   bool levels_are_empty() noexcept;
   void drain_slots() noexcept;
   void drain_depots() noexcept;
+  void drain_words(level::Slot& slot) noexcept;
   void drain_large_words(level::Slot& slot) noexcept;
+  bool take_chunk(level::Slot& slot, level::ObjectWords& words, bool all, ChainWord* held) noexcept;
+  void look_at_chunks(level::Slot& slot, bool prepared, bool all) noexcept;
   void look_at_slot(level::Slot& slot, bool all) noexcept;
   void drain_own_slot(bool all) noexcept;
   void go_on_round() noexcept;

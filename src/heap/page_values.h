@@ -21,8 +21,19 @@ inline constexpr PageValues nobodys_values{.first = 0, .count = 1};  // large bl
 inline constexpr PageValues block_values = behind(nobodys_values, home_class_count - 1);
 inline constexpr PageValues magazine_values = behind(block_values, level::magazine_kinds);
 
-inline constexpr std::size_t slab_class_count = magazine_values.end();  // values that slabs may have, and 0
-static_assert(magazine_values.end() <= std::size(level::Slot{}.words) && magazine_values.end() <= page_map_values);
+/// All object caches': which one a slab is of stands in its span's record.
+inline constexpr PageValues object_values = behind(magazine_values, 1);
+
+inline constexpr std::size_t slab_class_count = magazine_values.end();  // classes of slabs that have a value each, and 0
+static_assert(object_values.end() <= std::size(level::Slot{}.words) && object_values.end() <= page_map_values);
+
+/// Sequences count their aborts by the number of the word: those on objects under one.
+inline constexpr std::size_t word_of_objects = object_values.first;
+
+/// What the page map says of a class's slabs.
+constexpr std::uint8_t page_value(HomeClass h) noexcept {
+  return static_cast<std::uint8_t>(is_object(h) ? object_values.first : index(h));
+}
 
 constexpr HomeClass home_of_magazines(unsigned kind) noexcept { return home_at(magazine_values.first + kind); }
 

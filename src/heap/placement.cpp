@@ -4,6 +4,7 @@
 namespace terrace::heap {
 namespace {
 
+constexpr std::uint32_t most_blocks = 4096;  // bits of SlabRecord::free_map
 constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least,
 constexpr std::size_t bulky = 32 * kib;      // but half as many of more than this
 constexpr std::size_t longest_slab = std::size_t{1} << 22;
@@ -19,6 +20,7 @@ constexpr std::uint32_t fill(Shape& s) {
   const auto bytes = static_cast<std::uint32_t>(s.granules * span::granule_size);
   const std::uint32_t rest = bytes % s.group_bytes;
   s.blocks = bytes / s.group_bytes * s.per_group + min_of(s.per_group, rest / s.stride);
+  s.blocks = min_of(s.blocks, most_blocks);
   return bytes - (s.offset_of(s.blocks - 1) + s.stride);
 }
 
@@ -139,7 +141,7 @@ consteval bool shapes_hold(const Shapes& shapes) {
     const Shape& s = shapes[c];
     if (s.granules * span::granule_size > longest_slab) return false;
     if ((s.colours - 1U) * cache_line > 0xffff) return false;  // SlabRecord::block_offset
-    if (s.blocks == 0 || s.blocks > 4096 || s.stride < class_sizes.bytes[c]) return false;
+    if (s.blocks == 0 || s.blocks > most_blocks || s.stride < class_sizes.bytes[c]) return false;
     const std::size_t end = (s.colours - 1U) * cache_line + s.offset_of(s.blocks - 1) + s.stride;
     if (end > s.granules * span::granule_size) return false;
     for (std::uint32_t i = 0; i < s.blocks; i += 7) {
@@ -175,6 +177,23 @@ static_assert(aligned_hold(punctuated_aligned, punctuated_shapes));
 }  // namespace
 
 constinit const std::array<Shape, level::magazine_kinds> magazine_shapes = make_magazine_shapes();
+
+// Colours shift the start by lines: only where that keeps the alignment. Spacers are lines, too.
+Shape shape_of_objects(std::size_t size, std::size_t align) noexcept {
+  const std::size_t stride = round_up(size, align);
+  const bool aware = align <= cache_line;
+  Shape s = without_spacers(stride, aware ? cache_line : 0);
+  if (aware && crowds(stride)) {
+    s.per_group = static_cast<std::uint32_t>(max_of<std::size_t>(1, CacheShape::set_span / stride));
+    s.group_bytes = static_cast<std::uint32_t>(s.per_group * stride + cache_line);
+  }
+  const std::uint32_t slack = fill(s);
+  if (aware) {
+    s.colours = static_cast<std::uint16_t>(min_of<std::size_t>(slack / cache_line + 1, CacheShape::l1_sets));
+    s.colour_step = 1;
+  }
+  return with_divisors(s);
+}
 
 const AlignedClasses& aligned_classes_for(Placement placement) noexcept {
   switch (placement) {

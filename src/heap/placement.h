@@ -74,6 +74,10 @@ struct CacheShape {
 using Shapes = std::array<Shape, max_size_classes>;
 const Shapes& shapes_for(Placement placement) noexcept;
 
+/// Of a class that is made while the program runs: as `punctuated`, without the search for the best spacing. Requires
+/// 0 < size <= SizeRule::largest and a power of two `align` up to a granule.
+Shape shape_of_objects(std::size_t size, std::size_t align) noexcept;
+
 /// Of magazines, by kind: each at a multiple of its size.
 extern const std::array<Shape, level::magazine_kinds> magazine_shapes __attribute__((visibility("hidden")));
 

@@ -67,8 +67,13 @@ inline constexpr std::size_t class_count = 1 + class_sizes.plain + class_sizes.a
 static_assert(class_count <= max_size_classes);
 static_assert(class_sizes.bytes[class_sizes.plain] == SizeRule::largest);
 
-constexpr std::size_t class_size(SizeClass c) noexcept { return class_sizes.bytes[index(c)]; }
-constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain; }
+/// Classes of object caches: numbers that no byte of the page map has (heap/object_classes.h).
+inline constexpr std::size_t first_object_class = 256;
+constexpr bool is_object(SizeClass c) noexcept { return index(c) >= first_object_class; }
+std::size_t object_size(SizeClass c) noexcept __attribute__((pure, visibility("hidden")));
+
+constexpr std::size_t class_size(SizeClass c) noexcept { return is_object(c) ? object_size(c) : class_sizes.bytes[index(c)]; }
+constexpr bool is_aligned_class(SizeClass c) noexcept { return index(c) > class_sizes.plain && !is_object(c); }
 
 /// The aligned class whose blocks are at least `size` and at multiples of `align`. Requires size <= largest_aligned,
 /// quantum < align <= largest_alignment. (Plain classes may do better: AlignedClasses in heap/placement.h.)
@@ -80,10 +85,11 @@ constexpr SizeClass aligned_class_for(std::size_t size, std::size_t align) noexc
 
 // ---- home classes
 
-enum class HomeClass : std::uint8_t {};
+enum class HomeClass : std::uint16_t {};
 constexpr std::size_t index(HomeClass h) noexcept { return static_cast<std::size_t>(h); }
-/// Requires i < home_class_count.
-constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_cast<std::uint8_t>(i)}; }
+constexpr bool is_object(HomeClass h) noexcept { return index(h) >= first_object_class; }
+/// Requires i < home_class_count, or the number of an object cache.
+constexpr HomeClass home_at(std::size_t i) noexcept { return HomeClass{static_cast<std::uint16_t>(i)}; }
 
 inline constexpr std::size_t home_class_count = level::slot_words;
 inline constexpr std::size_t subline_classes = cache_line / SizeRule::quantum - 1;  // 16, 32, 48 bytes
@@ -101,9 +107,10 @@ static_assert(first_other_home + other_classes <= home_class_count);
 
 constexpr bool is_subline(SizeClass c) noexcept { return index(c) >= 1 && index(c) <= subline_classes; }
 
-/// `home` is any number that stands for the slot; slots share homes beyond max_homes.
+/// `home` is any number that stands for the slot; slots share homes beyond max_homes. An object cache has one home.
 constexpr HomeClass home_class(SizeClass c, std::size_t home) noexcept {
   if (is_subline(c)) return home_at(index(c) * max_homes - home % max_homes);
+  if (is_object(c)) return home_at(index(c));
   return home_at(index(c) == 0 ? 0 : index(c) - 1 - subline_classes + first_other_home);
 }
 
@@ -120,7 +127,10 @@ consteval std::array<std::uint8_t, page_map_values> make_classes() {
 }
 /// By what the page map says: the size class; 0 for what is no home class.
 inline constexpr std::array<std::uint8_t, page_map_values> classes_of_homes = make_classes();
-constexpr SizeClass class_of(HomeClass h) noexcept { return SizeClass{classes_of_homes[index(h)]}; }
+constexpr SizeClass class_of(HomeClass h) noexcept {
+  if (is_object(h)) return SizeClass{static_cast<std::uint16_t>(index(h))};
+  return SizeClass{classes_of_homes[index(h)]};
+}
 
 constexpr std::size_t home_of(HomeClass h) noexcept {
   return index(h) < first_other_home ? (max_homes - index(h) % max_homes) % max_homes : 0;

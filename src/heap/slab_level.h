@@ -23,7 +23,9 @@ class SlabLevel {
     m = {};
     return true;
   }
-  /// All its blocks but the lowest `keep` go to the slabs.
+  /// One block, which was in use.
+  void put_back(void* block) noexcept;
+  /// All its blocks but the lowest `keep` go to the slabs; of prepared ones that is undone before.
   void unload(level::Magazine& m, unsigned keep = 0) noexcept;
   /// And then the magazine does.
   void empty(level::Magazine m) noexcept {

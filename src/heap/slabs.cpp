@@ -28,7 +28,7 @@ void clear(std::byte* from, std::size_t bytes) noexcept {
 
 // Called with the class locked; the span lock is below it in rank.
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   const Shape& s = shape(h);
   const span::Cut pieces = has_own_pages(s) ? span::Cut::coarse : span::Cut::fine;
   const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
@@ -47,9 +47,10 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
     const std::uint32_t left = s.blocks - w * 64;
     r.free_map[w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
   }
+  window.record(found.first).number = static_cast<std::uint16_t>(index(h));
   for (std::uint32_t g = 0; g < s.granules; ++g) {
     // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
-    __atomic_store_n(&window.owners_byte(found.first + g), static_cast<std::uint8_t>(index(h)), __ATOMIC_RELEASE);
+    __atomic_store_n(&window.owners_byte(found.first + g), page_value(h), __ATOMIC_RELEASE);
   }
   spans_->add_unused(s.granules * span::granule_size);
   count_waste(h, found.first);
@@ -59,7 +60,7 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
 }
 
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   leave(h, first);
   const SlabRecord& r = slab(first);
   const std::uint32_t granules = shape(h).granules;
@@ -91,6 +92,19 @@ bool Slabs::bind_to_nodes(unsigned nodes) noexcept {
   return true;
 }
 
+bool Slabs::open_objects(unsigned chunk) noexcept {
+  if (object_classes_[chunk] != nullptr) return true;
+  auto* const classes = os::map_metadata<Class>(os::Metadata::levels, level::objects_per_chunk);
+  if (classes == nullptr) return false;
+  for (unsigned i = 0; i < level::objects_per_chunk; ++i) {
+    classes[i].lists = Lists{};
+    if constexpr (hardened)
+      classes[i].random.seed(os::process_secret(first_object_class + chunk * level::objects_per_chunk + i));
+  }
+  object_classes_[chunk] = classes;
+  return true;
+}
+
 // No memory for a slab, or none is wanted.
 GranuleIndex Slabs::slab_of_any_node(HomeClass h) noexcept {
   for (unsigned node = 0; node < nodes_; ++node) {
@@ -108,7 +122,7 @@ GranuleIndex Slabs::slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexc
   if (first == no_granule && may_grow) first = make_slab(h, node % span::most_nodes);
   if (first == no_granule) return slab_of_any_node(h);
   if constexpr (hardened) {  // one of the first few
-    for (std::uint32_t further = classes_[index(h)].random.below(4); further != 0; --further) {
+    for (std::uint32_t further = class_at(h).random.below(4); further != 0; --further) {
       const GranuleIndex next = slab(first).next;
       if (next == no_granule) break;
       first = next;
@@ -173,7 +187,7 @@ void list_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices,
 unsigned Slabs::cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow, unsigned node) noexcept {
   std::uint16_t indices[most_cut];
   unsigned n = 0;
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   std::byte* start = nullptr;
   {
     const os::LockGuard guard(c.mutex);
@@ -220,7 +234,7 @@ unsigned Slabs::put_back_leading(HomeClass h, GranuleIndex first, const std::uin
 
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
 void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   const SlabRecord& r = slab(first);
   count_waste(h, first);
   if (r.free_blocks == r.block_count) {
@@ -235,7 +249,7 @@ void Slabs::put_back(const std::uint64_t* blocks, unsigned n) noexcept {
   if (n == 0) return;
   const span::Window& window = spans_->window();
   const HomeClass h = home_at_granule(window.index_of(pointer_to(blocks[0])));
-  if (!block_values.has(index(h))) report_invalid_pointer("free", pointer_to(blocks[0]));
+  if (!block_values.has(index(h)) && !is_object(h)) report_invalid_pointer("free", pointer_to(blocks[0]));
   put_back(h, blocks, n);
 }
 
@@ -260,8 +274,8 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
   cut_bytes_.sub(std::uint64_t{n} * shape(h).stride);
   spans_->add_unused(std::uint64_t{n} * shape(h).stride);
   {
-    const os::LockGuard guard(classes_[index(h)].mutex);
-    classes_[index(h)].counters.returned.add(n);
+    const os::LockGuard guard(class_at(h).mutex);
+    class_at(h).counters.returned.add(n);
     for (unsigned done = 0; done < n;) {
       const GranuleIndex granule = window.index_of(pointer_to(blocks[done]));
       if (home_at_granule(granule) != h) report_invalid_pointer("free", pointer_to(blocks[done]));
@@ -274,6 +288,17 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
   spans_->settle();  // for the slabs released: not under the lock of the class
 }
 
+const void* Slabs::block_holding(HomeClass h, const void* p) const noexcept {
+  const span::Window& window = spans_->window();
+  const std::byte* const start = first_block(window.record(window.index_of(p)).first);
+  const std::uintptr_t offset = address_of(p) - address_of(start);
+  const Shape& s = shape(h);
+  if (offset > s.last + std::uintptr_t{s.stride}) return nullptr;
+  const std::uintptr_t group = offset / s.group_bytes, nth = offset % s.group_bytes / s.stride;
+  const auto block = static_cast<std::uint32_t>(group * s.per_group + nth);
+  return nth < s.per_group && block < s.blocks ? start + s.offset_of(block) : nullptr;
+}
+
 bool Slabs::is_free(const void* block) const noexcept {
   const span::Window& window = spans_->window();
   const GranuleIndex i = window.index_of(block);
@@ -284,16 +309,17 @@ bool Slabs::is_free(const void* block) const noexcept {
 }
 
 void Slabs::lock_all() noexcept {
-  for (std::size_t h = 1; h < slab_class_count; ++h) classes_[h].mutex.lock();
+  const os::LockOrder::TakesAll all;
+  for_each_class([this](HomeClass h) { class_at(h).mutex.lock(); });
 }
 void Slabs::unlock_all() noexcept {
-  for (std::size_t h = 1; h < slab_class_count; ++h) classes_[h].mutex.unlock();
+  for_each_class([this](HomeClass h) { class_at(h).mutex.unlock(); });
 }
 void Slabs::reset_after_fork() noexcept {
-  for (std::size_t h = 1; h < slab_class_count; ++h) {
-    repair_in_child(home_at(h));
-    classes_[h].mutex.reset_after_fork();
-  }
+  for_each_class([this](HomeClass h) {
+    repair_in_child(h);
+    class_at(h).mutex.reset_after_fork();
+  });
 }
 
 }  // namespace terrace::heap

@@ -15,7 +15,9 @@
 #pragma once
 
 #include "base/attributes.h"
+#include "base/described.h"
 #include "base/random.h"
+#include "heap/object_classes.h"
 #include "heap/page_values.h"
 #include "heap/placement.h"
 #include "heap/span_owners.h"
@@ -81,6 +83,7 @@ class Slabs {
   }
   /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
   void trim() noexcept;
+  void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
   /// Bytes purged of slabs of blocks with pages of their own that are still in use.
   std::uint64_t shed(std::uint64_t bytes) noexcept;
@@ -104,18 +107,43 @@ class Slabs {
     return is_block(p, i, HomeClass{spans_->window().owners_byte(i)});
   }
 
-  /// Requires a pointer into the window. Class 0: not in a slab of blocks.
+  /// Requires a pointer into the window. Class 0: not in a slab of malloc's blocks.
   HomeClass home_class_of(const void* p) const noexcept {
-    const HomeClass h = home_at_granule(spans_->window().index_of(p));
+    const HomeClass h = HomeClass{spans_->window().owners_byte(spans_->window().index_of(p))};
     return block_values.has(index(h)) ? h : HomeClass{};
   }
+  /// The same, and objects of caches have a class, too.
+  HomeClass any_class_of(const void* p) const noexcept {
+    const HomeClass h = home_at_granule(spans_->window().index_of(p));
+    return block_values.has(index(h)) || is_object(h) ? h : HomeClass{};
+  }
   /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
-  HomeClass home_of(level::Magazine m) const noexcept { return home_class_of(pointer_to(*m.begin())); }
+  HomeClass home_of(level::Magazine m) const noexcept { return any_class_of(pointer_to(*m.begin())); }
+  /// Of a class of object caches, whether p is one of its blocks.
+  bool is_object_of(HomeClass h, const void* p) const noexcept {
+    if (!spans_->window().contains(p)) return false;
+    const span::GranuleIndex i = spans_->window().index_of(p);
+    return home_at_granule(i) == h &&
+           shape(h).begins_at(address_of(p) - address_of(first_block(spans_->window().record(i).first)));
+  }
+
+  /// Of p that lies in a slab of class h: where the block begins that holds it; null when none does.
+  const void* block_holding(HomeClass h, const void* p) const noexcept;
+
+  /// Classes of object caches. False: there is no memory for a chunk of them.
+  bool open_objects(unsigned chunk) noexcept;
+  /// Gives the slabs of a class back that are free altogether. Whether all were.
+  bool release_all(HomeClass h) noexcept;
 
   /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
   bool is_free(const void* block) const noexcept;
 
-  const SlabCounters& counters(HomeClass h) const noexcept { return classes_[index(h)].counters; }
+  const SlabCounters& counters(HomeClass h) const noexcept { return class_at(h).counters; }
+  /// Bytes of all slabs of a class.
+  std::uint64_t bytes_of_slabs(HomeClass h) const noexcept {
+    const SlabCounters& c = counters(h);
+    return (c.slabs_made.read() - c.slabs_released.read()) * shape(h).granules * span::granule_size;
+  }
 
   /// The invariant that does not hold, in words; null when all do. For tests: a walk over all slabs, which nobody else uses.
   const char* check_invariants() noexcept;
@@ -127,6 +155,7 @@ class Slabs {
   void reset_after_fork() noexcept;
 
  private:
+  friend struct introspect::Layout;
   enum class In : std::uint8_t { none, resident, bare };  // SlabRecord::list
   struct List {
     span::GranuleIndex first = span::no_granule, last = span::no_granule;
@@ -166,6 +195,8 @@ class Slabs {
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
   // check.cpp
+  struct Met;
+  const char* check_class(HomeClass h, const Met& met) noexcept;
   const char* check_slab(span::GranuleIndex first) const noexcept;
   std::uint64_t listed(const List& list, In in) noexcept;
 
@@ -190,13 +221,27 @@ class Slabs {
   void for_each_bare(HomeClass h, Body body) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
 
+  Class& class_at(HomeClass h) noexcept {
+    if (!is_object(h)) return classes_[index(h)];
+    return object_classes_[ObjectClasses::chunk(h)][ObjectClasses::within(h)];
+  }
+  const Class& class_at(HomeClass h) const noexcept { return const_cast<Slabs*>(this)->class_at(h); }
+  /// Calls body(h) for each class.
+  template <class Body>
+  void for_each_class(Body body) noexcept {
+    for (std::size_t h = 1; h < slab_class_count; ++h) body(home_at(h));
+    object_classes.for_each(body);
+  }
   Lists& lists(HomeClass h, unsigned node) noexcept {
-    return node == 0 ? classes_[index(h)].lists : more_lists_[(node - 1) * slab_class_count + index(h)];
+    return node == 0 || is_object(h) ? class_at(h).lists : more_lists_[(node - 1) * slab_class_count + index(h)];
+  }
+  List& list_of(HomeClass h, unsigned node, In in) noexcept {
+    Lists& l = lists(h, node);
+    return in == In::resident ? l.resident : l.bare;
   }
   /// Of the slab's own node.
   List& list(HomeClass h, span::GranuleIndex slab, In in) noexcept {
-    Lists& l = lists(h, spans_->window().record(slab).node % span::most_nodes);
-    return in == In::resident ? l.resident : l.bare;
+    return list_of(h, spans_->window().record(slab).node % span::most_nodes, in);
   }
   static constexpr bool has_own_pages(const Shape& s) noexcept { return s.stride >= bulky; }
   span::Retention& retention(const Shape& s) noexcept { return has_own_pages(s) ? bulky_ : small_; }
@@ -206,9 +251,14 @@ class Slabs {
     if (has_own_pages(s)) spans_->needed_beyond_bound(bytes, span::Cut::coarse);
   }
   const Shape& shape(HomeClass h) const noexcept {
+    if (is_object(h)) return object_classes[h].shape;
     return magazine_values.has(index(h)) ? magazine_shapes[index(h) - magazine_values.first] : (*shapes_)[index(class_of(h))];
   }
-  HomeClass home_at_granule(span::GranuleIndex i) const noexcept { return HomeClass{spans_->window().owners_byte(i)}; }
+  HomeClass home_at_granule(span::GranuleIndex i) const noexcept {
+    const std::uint8_t value = spans_->window().owners_byte(i);
+    if (!object_values.has(value)) return HomeClass{value};
+    return home_at(spans_->window().record(spans_->window().record(i).first).number);
+  }
   SlabRecord& slab(span::GranuleIndex first) const noexcept { return spans_->window().record(first).owners_part<SlabRecord>(); }
   static void* pointer_to(std::uint64_t address) noexcept {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): as a magazine holds it
@@ -229,6 +279,7 @@ class Slabs {
   unsigned nodes_ = 1;           // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes
   Class classes_[slab_class_count];
+  std::array<Class*, level::most_object_chunks> object_classes_{};
 };
 
 }  // namespace terrace::heap

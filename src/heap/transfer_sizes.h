@@ -19,7 +19,7 @@ struct TransferSize {
   std::uint8_t smallest = 0, first = 0, most = 0;
 };
 
-consteval TransferSize make_transfer_size(std::size_t size) {
+constexpr TransferSize make_transfer_size(std::size_t size) {
   const std::size_t smallest = size > kib ? 1 : 2;
   const std::size_t by_bytes = TransferRule::largest_load_bytes / size;
   const std::size_t for_batches =
@@ -39,9 +39,14 @@ consteval std::array<TransferSize, max_size_classes> make_transfer_sizes() {
 /// By size class.
 inline constexpr std::array<TransferSize, max_size_classes> transfer_sizes = make_transfer_sizes();
 
+const TransferSize& object_transfer_size(SizeClass c) noexcept __attribute__((pure, visibility("hidden")));
+constexpr const TransferSize& transfer_size(SizeClass c) noexcept {
+  return is_object(c) ? object_transfer_size(c) : transfer_sizes[index(c)];
+}
+
 /// A slab's smallest piece that is worth a call.
-constexpr unsigned smallest_load(SizeClass c) noexcept { return transfer_sizes[index(c)].smallest; }
-constexpr unsigned first_cap(SizeClass c) noexcept { return transfer_sizes[index(c)].first; }
-constexpr unsigned max_cap(SizeClass c) noexcept { return transfer_sizes[index(c)].most; }
+constexpr unsigned smallest_load(SizeClass c) noexcept { return transfer_size(c).smallest; }
+constexpr unsigned first_cap(SizeClass c) noexcept { return transfer_size(c).first; }
+constexpr unsigned max_cap(SizeClass c) noexcept { return transfer_size(c).most; }
 
 }  // namespace terrace::heap

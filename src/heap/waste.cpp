@@ -139,7 +139,7 @@ bool Slabs::wasteful(HomeClass h, const SlabRecord& r) noexcept {
 // The free blocks of the sectors leave the slab, as if they were cut. How many.
 std::uint32_t Slabs::take_out(HomeClass h, GranuleIndex first, std::uint64_t sectors) noexcept {
   SlabRecord& r = slab(first);
-  if (r.free_blocks == r.block_count) --classes_[index(h)].empty;
+  if (r.free_blocks == r.block_count) --class_at(h).empty;
   const std::uint32_t out = mark(r, Sectors(shape(h), r.block_offset), sectors, false);
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - out);
   count_waste(h, first);
@@ -152,7 +152,7 @@ std::uint32_t Slabs::put_in(HomeClass h, GranuleIndex first, std::uint64_t secto
   const std::uint32_t in = mark(r, Sectors(shape(h), r.block_offset), sectors, true);
   r.scan = 0;
   r.free_blocks = static_cast<std::uint16_t>(r.free_blocks + in);
-  if (r.free_blocks == r.block_count) ++classes_[index(h)].empty;
+  if (r.free_blocks == r.block_count) ++class_at(h).empty;
   return in;
 }
 
@@ -168,7 +168,7 @@ Slabs::Leaving* Slabs::unused_leaving(Class& c) noexcept {
 // a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
 // Bytes purged.
 std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   SlabRecord& r = slab(first);
   const Sectors sectors(shape(h), r.block_offset);
   const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
@@ -208,7 +208,7 @@ std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept 
 // The pages may be there or not: resident is right for both. If it is this thread that was interrupted by a handler that forks,
 // it goes on here, and puts them back itself.
 void Slabs::repair_in_child(HomeClass h) noexcept {
-  for (Leaving& l : classes_[index(h)].leaving) {
+  for (Leaving& l : class_at(h).leaving) {
     if (l.sectors == 0 || l.thread == os::this_thread()) continue;
     put_in(h, l.slab, l.sectors);
     count_waste(h, l.slab);
@@ -219,7 +219,7 @@ void Slabs::repair_in_child(HomeClass h) noexcept {
 // The slab that has had waste for longest comes first. Bytes purged of slabs that stay.
 std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
   std::uint64_t purged = 0;
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   const os::LockGuard guard(c.mutex);
   for (unsigned node = 0; node < nodes_; ++node) {
     while (lists(h, node).resident.last != no_granule && waste_.read() > bytes) {
@@ -237,11 +237,17 @@ std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
 
 std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
   std::uint64_t purged = 0;
+  const auto shed_one = [&](HomeClass h) {
+    const std::uint64_t of_class = shed_class(h, bytes);
+    if (has_own_pages(shape(h))) purged += of_class;
+  };
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    const std::uint64_t of_class = shed_class(home_at(hand_), bytes);
-    if (has_own_pages(shape(home_at(hand_)))) purged += of_class;
+    shed_one(home_at(hand_));
   }
+  object_classes.for_each([&](HomeClass h) {
+    if (waste_.read() > bytes) shed_one(h);
+  });
   return purged;
 }
 
@@ -258,7 +264,7 @@ void Slabs::for_each_bare(HomeClass h, Body body) noexcept {
 
 // Slabs of which a block has gone since they were looked at; `all`: any that may have a free page.
 void Slabs::look_again(HomeClass h, bool all) noexcept {
-  Class& c = classes_[index(h)];
+  Class& c = class_at(h);
   const os::LockGuard guard(c.mutex);
   for_each_bare(h, [&](GranuleIndex i) {
     const SlabRecord& r = slab(i);
@@ -269,20 +275,40 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 void Slabs::tick() noexcept {
   small_.fade();
   bulky_.fade();
-  for (std::size_t h = 1; h < slab_class_count; ++h) look_again(home_at(h), false);
+  for_each_class([this](HomeClass h) { look_again(h, false); });
   shed(allowed());
 }
 
 void Slabs::trim() noexcept {
-  for (std::size_t h = 1; h < slab_class_count; ++h) {
-    look_again(home_at(h), true);
-    shed_class(home_at(h), 0);
-    Class& c = classes_[h];
+  for_each_class([this](HomeClass h) { trim(h); });
+}
+
+void Slabs::trim(HomeClass h) noexcept {
+  look_again(h, true);
+  shed_class(h, 0);
+  Class& c = class_at(h);
+  const os::LockGuard guard(c.mutex);
+  for_each_bare(h, [&](GranuleIndex i) {
+    if (slab(i).free_blocks == slab(i).block_count) release_slab(h, i);
+  });
+}
+
+// Those with waste, whatever is tolerated elsewhere, then the others.
+bool Slabs::release_all(HomeClass h) noexcept {
+  {
+    Class& c = class_at(h);
     const os::LockGuard guard(c.mutex);
-    for_each_bare(home_at(h), [&](GranuleIndex i) {
-      if (slab(i).free_blocks == slab(i).block_count) release_slab(home_at(h), i);
-    });
+    for (unsigned node = 0; node < nodes_; ++node) {
+      for (const In in : {In::resident, In::bare}) {
+        for (GranuleIndex i = list_of(h, node, in).first, next = no_granule; i != no_granule; i = next) {
+          next = slab(i).next;
+          if (slab(i).free_blocks == slab(i).block_count) release_slab(h, i);
+        }
+      }
+    }
   }
+  spans_->settle();
+  return counters(h).slabs_made.read() == counters(h).slabs_released.read();
 }
 
 }  // namespace terrace::heap

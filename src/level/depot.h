@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/counter.h"
+#include "base/described.h"
 #include "level/locality.h"
 #include "level/magazine.h"
 #include "level/slot.h"
@@ -58,6 +59,7 @@ class alignas(64) MagazineStack {
   const StackCounters& counters() const noexcept { return counters_; }
 
  private:
+  friend struct introspect::Layout;
   void set_count(std::uint32_t n) noexcept {
     __atomic_store_n(&count_, n, __ATOMIC_RELAXED);  // read without the lock by size()
     recent_ = true;
@@ -86,11 +88,15 @@ struct Mark {
 ///
 /// Invariant: a stack that is not empty has its mark. It is set and taken away under the lock, by whoever pushes and by whoever
 /// looked in vain: a stack that is filled and emptied in turn does not write the word that others read.
-class Shard {
+///
+/// What follows a shard in memory are its stacks, one for each key.
+class alignas(64) Shard {
  public:
+  static constexpr std::size_t bytes(std::size_t keys) noexcept { return sizeof(Shard) + keys * sizeof(MagazineStack); }
+
   bool push(std::size_t key, Magazine magazine, Mark mark) noexcept {
     const os::LockGuard guard(mutex_);
-    if (!stacks_[key].push(magazine)) return false;
+    if (!stack_at(key).push(magazine)) return false;
     // relaxed: the mark is a hint of where to look, and who looks takes the lock.
     if ((__atomic_load_n(mark.word, __ATOMIC_RELAXED) & mark.bit) == 0)
       __atomic_fetch_or(mark.word, mark.bit, __ATOMIC_RELAXED);
@@ -106,25 +112,27 @@ class Shard {
   Magazine pop_newest(std::size_t key) noexcept {
     if (!has(key)) return {};
     const os::LockGuard guard(mutex_);
-    return stacks_[key].pop_newest();
+    return stack_at(key).pop_newest();
   }
   Magazine pop_oldest(std::size_t key) noexcept {
     if (!has(key)) return {};
     const os::LockGuard guard(mutex_);
-    return stacks_[key].pop_oldest();
+    return stack_at(key).pop_oldest();
   }
-  bool has(std::size_t key) const noexcept { return stacks_[key].size() != 0; }
+  bool has(std::size_t key) const noexcept { return stack(key).size() != 0; }
   bool was_recent(std::size_t key) noexcept {
     const os::LockGuard guard(mutex_);
-    return stacks_[key].was_recent();
+    return stack_at(key).was_recent();
   }
-  const StackCounters& counters(std::size_t key) const noexcept { return stacks_[key].counters(); }
-  const MagazineStack& stack(std::size_t key) const noexcept { return stacks_[key]; }
+  const StackCounters& counters(std::size_t key) const noexcept { return stack(key).counters(); }
+  const MagazineStack& stack(std::size_t key) const noexcept { return reinterpret_cast<const MagazineStack*>(this + 1)[key]; }
   os::RankedMutex<os::Rank::depot>& mutex() noexcept { return mutex_; }
 
  private:
+  friend struct introspect::Layout;
+  MagazineStack& stack_at(std::size_t key) noexcept { return reinterpret_cast<MagazineStack*>(this + 1)[key]; }
+
   os::RankedMutex<os::Rank::depot> mutex_;
-  MagazineStack stacks_[depot_keys];
 };
 
 /// Of one depot.
@@ -148,21 +156,24 @@ class Depots {
     unsigned shards = 1;  // of each
     /// By depot: only those with the own one's number are asked. Null: all are.
     const std::uint8_t* group = nullptr;
+    std::size_t keys = depot_keys;
+    std::size_t shard_bytes() const noexcept { return Shard::bytes(keys); }
   };
-  /// `storage` is zeroed memory for count * shards shards, `marks` for depot_keys * count words; both are touched only where
-  /// used.
-  void open(const Layout& layout, Shard* storage, std::uint16_t* marks) noexcept {
+  /// `storage` is zeroed memory for count * shards times shard_bytes(), `marks` for keys * count words; both are touched only
+  /// where used.
+  void open(const Layout& layout, std::byte* storage, std::uint16_t* marks) noexcept {
     layout_ = layout;
     storage_ = storage;
     marks_ = marks;
   }
+  std::size_t keys() const noexcept { return layout_.keys; }
   bool exist() const noexcept { return storage_ != nullptr; }
   unsigned depots() const noexcept { return exist() ? layout_.count : 0; }
   unsigned shards() const noexcept { return layout_.shards; }
   unsigned count() const noexcept { return depots() * shards(); }  // of shards
   /// The nth of all.
-  Shard& at(unsigned nth) noexcept { return storage_[nth]; }
-  Shard& at(Place place) noexcept { return storage_[place.depot * layout_.shards + place.shard]; }
+  Shard& at(unsigned nth) noexcept { return *reinterpret_cast<Shard*>(storage_ + nth * layout_.shard_bytes()); }
+  Shard& at(Place place) noexcept { return at(place.depot * layout_.shards + place.shard); }
   Place place(const Locality& here) const noexcept {
     const unsigned slot = here.slot, shards = layout_.shards;
     return {.depot = here.*layout_.where, .shard = slot < shards ? slot : slot % shards};  // seldom a division
@@ -182,6 +193,7 @@ class Depots {
   void unmark_if_empty(Place place, std::size_t key) noexcept { at(place).unmark_if_empty(key, mark_of(place, key)); }
 
  private:
+  friend struct introspect::Layout;
   Mark mark_of(Place place, std::size_t key) const noexcept {
     return {.word = &marks_[key * layout_.count + place.depot], .bit = static_cast<std::uint16_t>(1U << place.shard)};
   }
@@ -190,7 +202,7 @@ class Depots {
   }
 
   Layout layout_;
-  Shard* storage_ = nullptr;
+  std::byte* storage_ = nullptr;
   std::uint16_t* marks_ = nullptr;  // of one key side by side
 };
 

@@ -16,6 +16,7 @@
 
 #include "arch/chain.h"
 #include "base/assert.h"
+#include "base/described.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +49,8 @@ inline std::byte* origin() noexcept {
 /// The round on top of the magazine that a word names; 0: none. While the magazine may be somebody else's: a hint.
 inline std::uint64_t top_round(MagazineWord w) noexcept {
   std::uint64_t round;
-  __builtin_memcpy(&round, origin() + w - sizeof round, sizeof round);  // of `stopped`: at no multiple of 8
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(origin()) + w - sizeof round;  // of `stopped`: at no multiple of 8
+  __builtin_memcpy(&round, reinterpret_cast<const void*>(at), sizeof round);  // NOLINT(performance-no-int-to-ptr): any object's
   return round;
 }
 
@@ -109,6 +111,7 @@ class Magazine {
   std::uint64_t* end() const noexcept { return begin() + count(); }
 
  private:
+  friend struct introspect::Layout;
   static constexpr unsigned first = 2;
   static constexpr std::uint64_t nobodys = 1;
   Magazine(std::uintptr_t base, unsigned kind, unsigned count) noexcept

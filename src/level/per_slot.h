@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/attributes.h"
+#include "base/described.h"
 #include "level/closed.h"
 #include "level/thread_slots.h"
 #include "os/membarrier.h"
@@ -88,28 +89,43 @@ class PerSlot {
     }
   }
 
+  /// One word of each slot; where a slot is a thread's, of the chosen one.
+  struct Place {
+    arch::Words words;
+    Word* of_chosen;
+  };
+  /// What `word` is to `chosen`.
+  TERRACE_INLINE Place place_of(T& chosen, Word& word) const noexcept {
+    const auto offset = reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&chosen);
+    return {.words = {.base = bytes() + offset, .stride = sizeof(T)}, .of_chosen = &word};
+  }
+
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used where it can not change.
   /// The word is 0 then.
-  TERRACE_INLINE Word take(T& chosen, const Word& word) const noexcept {
+  TERRACE_INLINE Word take(T& chosen, Word& word) const noexcept { return take(chosen, place_of(chosen, word)); }
+  TERRACE_INLINE Word take(T& chosen, const Place& place) const noexcept {
     expect_no_lock();
     Word taken = 0;
     if (has_sequences()) [[likely]]
-      return arch::take_all(area_, words_like(chosen, word), taken) == arch::Sequence::done ? taken : 0;
+      return arch::take_all(area_, place.words, taken) == arch::Sequence::done ? taken : 0;
     return plainly(chosen, [&](T& slot) {
-      Word& w = like(slot, chosen, word);
+      Word& w = word_at(slot, place);
       const Word held = w;
       if (held != 0) set(w, 0);
       return held;
     });
   }
   /// False: the word is not 0, or the slot is stopped.
-  TERRACE_INLINE bool put(T& chosen, const Word& word, Word value) const noexcept {
+  TERRACE_INLINE bool put(T& chosen, Word& word, Word value) const noexcept {
+    return put(chosen, place_of(chosen, word), value);
+  }
+  TERRACE_INLINE bool put(T& chosen, const Place& place, Word value) const noexcept {
     expect_no_lock();
     TERRACE_ASSERT(value >> 8 != 0, "I1: a word gets what is neither magazine nor block");
     if (has_sequences()) [[likely]]
-      return arch::put_all(area_, words_like(chosen, word), value) == arch::Sequence::done;
+      return arch::put_all(area_, place.words, value) == arch::Sequence::done;
     return plainly(chosen, [&](T& slot) {
-      Word& w = like(slot, chosen, word);
+      Word& w = word_at(slot, place);
       if (w != 0) return false;
       set(w, value);
       return true;
@@ -166,15 +182,11 @@ class PerSlot {
   }
 
  private:
-  // The words that are to their slots what `word` is to `slot`.
-  arch::Words words_like(const T& slot, const Word& word) const noexcept {
-    return {.base = bytes() + offset(slot, word), .stride = sizeof(T)};
-  }
-  static Word& like(T& slot, const T& chosen, const Word& word) noexcept {
-    return *reinterpret_cast<Word*>(reinterpret_cast<std::byte*>(&slot) + offset(chosen, word));
-  }
-  static std::ptrdiff_t offset(const T& slot, const Word& word) noexcept {
-    return reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&slot);
+  friend struct introspect::Layout;
+  // Without sequences, of a slot that nobody else works on.
+  Word& word_at(const T& slot, const Place& place) const noexcept {
+    if (rung_ == percpu::Rung::thread) return *place.of_chosen;
+    return *reinterpret_cast<Word*>(place.words.base + number_of(slot) * place.words.stride);
   }
   __attribute__((noinline)) T* current_slow() noexcept {
     if (has_sequences()) {

@@ -25,23 +25,44 @@
 namespace terrace::level {
 
 inline constexpr std::size_t slot_words = 248;
+inline constexpr std::size_t words_of_nothing = magazine_kinds + 1;  // values of the page map that no block has
 inline constexpr unsigned large_words = 4;
 inline constexpr std::size_t slot_classes = 97;  // size classes, of which a word's home class is one
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
+/// The same for object caches, which a program may create by the thousand: a chunk of so many is mapped for all slots when its
+/// first cache is created.
+inline constexpr unsigned objects_per_chunk = 64;
+inline constexpr unsigned most_object_chunks = 256;
+inline constexpr int object_words_shift = 11;
+inline constexpr std::size_t object_words_size = std::size_t{1} << object_words_shift;
+
+struct alignas(object_words_size) ObjectWords {
+  std::uint8_t cap[objects_per_chunk];
+  MagazineWord words[objects_per_chunk];
+  MagazineWord previous[objects_per_chunk];
+  std::uint8_t recent[objects_per_chunk];
+  std::uint64_t popped[objects_per_chunk];
+  std::uint64_t snapshot;
+};
+static_assert(sizeof(ObjectWords) == object_words_size);
+inline constexpr int object_words_offset = offsetof(ObjectWords, words), object_popped_offset = offsetof(ObjectWords, popped);
+static_assert(offsetof(ObjectWords, previous) == offsetof(ObjectWords, words) + sizeof(ObjectWords::words));
+
 struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
-  MagazineWord words[slot_words + magazine_kinds];  // the last ones never hold anything: see heap/slabs.h
-  MagazineWord previous[slot_words];                // slow paths only, as the next two
-  ChainWord large[large_words];                     // a block each, see heap/large_slots.h
-  std::uint8_t recent[slot_words];                  // the class was refilled or spilled since the budget's hand came by
+  MagazineWord words[slot_words + words_of_nothing];  // the last ones never hold anything: see heap/page_values.h
+  MagazineWord previous[slot_words];                  // slow paths only, as the next two
+  ChainWord large[large_words];                       // a block each, see heap/large_slots.h
+  std::uint8_t recent[slot_words];                    // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
   SlotOfThread<Slot> of_thread;                               // rung thread
+  ObjectWords** of_objects;                                   // rung thread: by chunk, null until the thread uses one
   std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked,
   std::uint64_t large_snapshot;                               // of the words of large blocks
   std::uint64_t large_reused;                                 // blocks taken from those; counted as `popped` is
@@ -50,7 +71,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
 };
 static_assert(sizeof(Slot) == slot_size);
 
-inline constexpr std::size_t all_words = 2 * slot_words + magazine_kinds + large_words;
+inline constexpr std::size_t all_words = 2 * slot_words + words_of_nothing + large_words;
 inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
 inline constexpr int words_offset = slot_words;
 inline constexpr int popped_offset = words_offset + static_cast<int>(sizeof(ChainWord) * all_words + slot_words);
@@ -60,12 +81,16 @@ static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == word
               offsetof(Slot, popped) == popped_offset);
 
 /// Among all words of a slot.
-inline constexpr std::size_t first_previous = slot_words + magazine_kinds, first_large = first_previous + slot_words;
+inline constexpr std::size_t first_previous = slot_words + words_of_nothing, first_large = first_previous + slot_words;
 /// All words of a slot, then all previous ones, then the words of large blocks.
 inline std::span<ChainWord> words_of(Slot& slot) noexcept {
   static_assert(offsetof(Slot, previous) - offsetof(Slot, words) == sizeof(ChainWord) * first_previous);
   static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * first_large);
   return {slot.words, all_words};
 }
+
+/// All words of a chunk, then all previous ones.
+inline constexpr std::size_t words_per_chunk = 2 * objects_per_chunk;
+inline std::span<ChainWord> words_of(ObjectWords& chunk) noexcept { return {chunk.words, words_per_chunk}; }
 
 }  // namespace terrace::level

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/assert.h"
+#include "base/described.h"
 #include "level/closed.h"
 #include "os/metadata.h"
 #include "os/mutex.h"
@@ -61,6 +62,7 @@ class ThreadSlots {
   }
 
  private:
+  friend struct introspect::Layout;
   static constexpr std::uint32_t in_use = SlotOfThread<T>::in_use;
 
   __attribute__((noinline)) T* take_one() noexcept {

@@ -5,11 +5,11 @@
 
 namespace terrace::os {
 
-/// Copies the variables whose names begin with "TERRACE_" out of `variables`, or, if that is null, out of `environ` or the
-/// kernel's copy. The first call counts; environment() makes it if nobody has.
+/// Copies the variables whose names begin with "TERRACE_" or "UMEM_" out of `variables`, or, if that is null, out of `environ`
+/// or the kernel's copy. The first call counts; environment() makes it if nobody has.
 void keep_environment(char* const* variables) noexcept;
 
-/// The value that a variable named TERRACE_... had then, for good; null when there was none, and in secure mode. Works before
+/// The value that one of those variables had then, for good; null when there was none, and in secure mode. Works before
 /// libc's own start-up is over.
 const char* environment(const char* name) noexcept;
 

@@ -20,6 +20,7 @@ enum class Metadata : std::uint8_t {
   levels,      // slots of the core or thread level, depots
   checks,      // TERRACE_CHECK: registry, quarantine, guarded pages
   statistics,  // what a parent had counted before its child was forked
+  arenas,      // of vmem: their state, segments, tables of what is allocated
   count_
 };
 inline constexpr std::size_t metadata_count = static_cast<std::size_t>(Metadata::count_);
@@ -54,6 +55,24 @@ class Scratch {
 
  private:
   T* object_;
+};
+
+/// The same of several.
+template <class T>
+class Scratch<T[]> {
+ public:
+  explicit Scratch(std::size_t count) noexcept : objects_(static_cast<T*>(map(count * sizeof(T)))), bytes_(count * sizeof(T)) {}
+  ~Scratch() {
+    if (objects_ != nullptr) release(objects_, bytes_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  /// Null when there is no memory.
+  T* get() const noexcept { return objects_; }
+
+ private:
+  T* objects_;
+  std::size_t bytes_;
 };
 
 }  // namespace terrace::os

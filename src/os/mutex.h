@@ -84,15 +84,15 @@ class RankedMutex : public Mutex {
   void lock() noexcept {
     if (holds_all()) [[unlikely]]
       return;
-    LockOrder::expect(rank, this);
+    LockOrder::expect(rank);
     acquire();
-    LockOrder::locked(rank, this);
+    LockOrder::locked(rank);
   }
   bool try_lock() noexcept {
     if (holds_all()) [[unlikely]]
       return true;
     if (!try_acquire()) return false;
-    LockOrder::locked(rank, this);
+    LockOrder::locked(rank);
     return true;
   }
   void unlock() noexcept {

@@ -46,6 +46,7 @@ SlotLock::~SlotLock() {
 }
 
 void lock_slots() noexcept {
+  const os::LockOrder::TakesAll all;
   for (LockedSlot& slot : slots) slot.mutex.lock();
 }
 void unlock_slots() noexcept {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "shim/entry.h"
 
-// Who links the static archive gets the members that something refers to: process.cpp, with the fork handlers, has to be one.
+#include "introspect/descriptors.h"
+
+// Who links the static archive gets the members that something refers to: process.cpp, with the fork handlers, has to be one,
+// and what debuggers look for another.
 extern "C" unsigned terrace_enter_vfork() __attribute__((visibility("hidden")));
 extern "C" __attribute__((used, visibility("hidden"))) unsigned (*const terrace_anchor)() = terrace_enter_vfork;
+extern "C" __attribute__((used, visibility("hidden"))) const void* const terrace_described = &terrace_debug_descriptor;
 
 namespace terrace::shim {
 
@@ -25,7 +29,8 @@ void* reallocate_slow(void* p, std::size_t size) noexcept {
     return nullptr;
   }
   void* const fresh = heap::heap.reallocate(p, size);
-  return fresh != nullptr ? fresh : out_of_memory();
+  if (fresh != nullptr || heap::heap.redirected()) return fresh;
+  return out_of_memory();
 }
 
 void* reallocate_array(void* p, std::size_t count, std::size_t size) noexcept {

@@ -53,6 +53,7 @@ inline constexpr std::size_t owners_part_size = 544;
 struct Record {
   State state;
   std::uint8_t node;       // that it was taken for; where the pages of a dirty span lie
+  std::uint16_t number;    // its owner's, for what it likes: which class a slab is of
   std::uint32_t granules;  // length of the span
   GranuleIndex first;
   union {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/counter.h"
+#include "base/described.h"
 #include "os/clock.h"
 #include "os/mutex.h"
 #include "span/bins.h"
@@ -118,6 +119,7 @@ class Spans {
   static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 4, .ceiling = 512 * mib};
 
  private:
+  friend struct introspect::Layout;
   Bins& bins_of(const Record& r) noexcept { return r.state == State::dirty ? dirty_[r.node] : clean_; }
 
   Record& record(GranuleIndex i) noexcept { return window_.record(i); }

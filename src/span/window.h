@@ -15,6 +15,7 @@
 
 #include "base/bits.h"
 #include "base/counter.h"
+#include "base/described.h"
 #include "os/memory.h"
 #include "span/granule.h"
 
@@ -60,6 +61,7 @@ class Window {
   static constexpr std::size_t map_size = max_granules;
 
  private:
+  friend struct introspect::Layout;
   bool open_anywhere() noexcept;
   void place_at(std::byte* base, std::byte* records) noexcept;
   bool open_reserved() noexcept;

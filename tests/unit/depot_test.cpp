@@ -3,6 +3,8 @@
 
 #include "level/budget.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
 
@@ -22,6 +24,24 @@ Magazine fake(unsigned n) {
 // Of a thread whose magazines go there.
 Locality here(Place place) { return {.slot = place.shard, .cpu = {}, .processor = place.depot, .node = 0}; }
 
+// Zeroed memory for shards.
+class Storage {
+ public:
+  explicit Storage(std::size_t shards)
+      : bytes_(shards * Shard::bytes(depot_keys)),
+        memory_(static_cast<std::byte*>(std::aligned_alloc(alignof(Shard), bytes_))) {
+    std::memset(memory_, 0, bytes_);
+  }
+  ~Storage() { std::free(memory_); }
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  std::byte* get() const { return memory_; }
+
+ private:
+  std::size_t bytes_;
+  std::byte* memory_;
+};
+
 class DepotsTest : public testing::Test {
  protected:
   void SetUp() override { depots_.open({.count = 3, .shards = 2}, storage_.get(), marks_); }
@@ -31,7 +51,7 @@ class DepotsTest : public testing::Test {
     foreign = t.foreign;
     return t.magazine;
   }
-  std::unique_ptr<Shard[]> storage_ = std::make_unique<Shard[]>(6);
+  Storage storage_{6};
   std::uint16_t marks_[depot_keys * 3] = {};
   Depots depots_;
 };
@@ -90,7 +110,7 @@ class LargeMachineTest : public testing::Test {
  protected:
   static constexpr unsigned processors = 16;
   void SetUp() override { depots_.open({.count = processors, .shards = most_shards}, storage_.get(), marks_.get()); }
-  std::unique_ptr<Shard[]> storage_ = std::make_unique<Shard[]>(processors * most_shards);
+  Storage storage_{processors * most_shards};
   std::unique_ptr<std::uint16_t[]> marks_ = std::make_unique<std::uint16_t[]>(processors * depot_keys);
   Depots depots_;
 };

@@ -49,13 +49,16 @@ TEST_F(LockOrderDeathTest, waiting_for_the_own_lock_is_reported) {
   EXPECT_DEATH(outer_.lock(), std::string(complaint) + "waits for maintenance and holds maintenance\n");
 }
 
-TEST_F(LockOrderDeathTest, locks_of_one_rank_are_taken_by_address) {
-  classes_[0].lock();
-  classes_[1].lock();
+TEST_F(LockOrderDeathTest, only_who_takes_all_takes_two_of_one_rank) {
+  {
+    const LockOrder::TakesAll all;
+    classes_[1].lock();
+    classes_[0].lock();
+  }
   classes_[0].unlock();
   classes_[1].unlock();
-  const LockGuard guard(classes_[1]);
-  EXPECT_DEATH(classes_[0].lock(), std::string(complaint) + "waits for a class of slabs and holds a class of slabs\n");
+  const LockGuard guard(classes_[0]);
+  EXPECT_DEATH(classes_[1].lock(), std::string(complaint) + "waits for a class of slabs and holds a class of slabs\n");
 }
 
 TEST_F(LockOrderDeathTest, an_attempt_may_be_made_in_any_order_and_counts_in_what_follows) {

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint32_t long_to_purge = 2048;  // granules: 128 MiB, some milliseconds
 
-// Gives a long span with pages, whose purge begins in give(), over and over, until seen() has come true meanwhile.
+// Gives a long span with pages and has them purged, over and over, until seen() has come true meanwhile. give() itself purges
+// it once only: what was needed again at once stays.
 template <typename Seen>
 void give_until(Spans& spans, GranuleIndex& purged, const Seen& seen) {
   for (int i = 0; i < 1000 && !seen(); ++i) {
@@ -29,6 +30,7 @@ void give_until(Spans& spans, GranuleIndex& purged, const Seen& seen) {
     for (std::size_t at = 0; at < long_to_purge * granule_size; at += os::page_size()) start[at] = std::byte{1};
     __atomic_store_n(&purged, first, __ATOMIC_RELEASE);
     spans.give(first);
+    spans.purge_all();
   }
 }
 

@@ -13,7 +13,7 @@
 namespace terrace::os {
 namespace {
 
-constexpr std::string_view prefix = "TERRACE_";
+constexpr std::string_view prefixes[] = {"TERRACE_", "UMEM_"};
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
 constinit RankedMutex<Rank::environment> mutex;
@@ -22,7 +22,8 @@ char copies[room];  // "NAME=value\0" one after the other, then an empty one
 std::size_t used = 0;
 
 void keep(const char* entry) noexcept {
-  if (std::strncmp(entry, prefix.data(), prefix.size()) != 0) return;
+  const auto begins_with = [entry](std::string_view prefix) { return std::strncmp(entry, prefix.data(), prefix.size()) == 0; };
+  if (!begins_with(prefixes[0]) && !begins_with(prefixes[1])) return;
   const std::size_t length = std::strlen(entry) + 1;
   if (length >= room - used) return;
   std::memcpy(copies + used, entry, length);

@@ -16,25 +16,31 @@ constexpr std::size_t ranks = static_cast<std::size_t>(Rank::count_);
 constexpr const char* names[] = {"the list of LAB threads",
                                  "the draining of LABs",
                                  "the sidelined buffers",
+                                 "the list of arenas",
+                                 "an arena",
+                                 "the pool of segments",
+                                 "the list of object caches",
                                  "the opening of the heap",
                                  "the ladder",
                                  "the environment",
                                  "the registry",
                                  "the quarantine",
                                  "the pool",
+                                 "the classes of objects",
                                  "maintenance",
                                  "the switch of the fast path",
                                  "the thread slots",
                                  "a slot",
                                  "a depot",
                                  "a class of slabs",
-                                 "the spans"};
+                                 "the spans",
+                                 "the messages"};
 static_assert(sizeof names / sizeof names[0] == ranks);
 
 // Of the calling thread. volatile: a signal handler that interrupts a change leaves things as it found them.
 struct Held {
   volatile std::uint32_t locks[ranks];  // how many of each rank
-  const void* volatile highest[ranks];  // of these, while there are any
+  volatile bool takes_all;
 };
 constinit thread_local Held held = {};
 
@@ -58,17 +64,13 @@ std::size_t innermost_from(std::size_t rank) noexcept {
 
 }  // namespace
 
-void LockOrder::look(Rank rank, const void* lock) noexcept {
+void LockOrder::look(Rank rank) noexcept {
   const std::size_t inner = innermost_from(at(rank));
-  if (inner == ranks) return;
-  if (inner != at(rank) || lock <= held.highest[inner]) report(at(rank), inner);
+  if (inner != ranks && (inner != at(rank) || !held.takes_all)) report(at(rank), inner);
 }
 
-void LockOrder::remember(Rank rank, const void* lock) noexcept {
-  const std::size_t r = at(rank);
-  if (held.locks[r] == 0 || lock > held.highest[r]) held.highest[r] = lock;
-  held.locks[r] = held.locks[r] + 1;
-}
+void LockOrder::remember(Rank rank) noexcept { held.locks[at(rank)] = held.locks[at(rank)] + 1; }
+void LockOrder::set_takes_all(bool value) noexcept { held.takes_all = value; }
 
 void LockOrder::forget(Rank rank) noexcept {
   TERRACE_ASSERT(held.locks[at(rank)] != 0, "lock order: unlocks what it does not hold");

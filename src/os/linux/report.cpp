@@ -72,6 +72,40 @@ void report_wrong_alignment(const char* function, const void* block, std::size_t
   die(line.writer.decimal(claimed).text("\n"), block);
 }
 
+void report_bad_arena_free(const char* function, ReportedPiece piece) noexcept {
+  Line line(function);
+  line.writer.text("bad free of ").pointer(piece.address).text(", ").decimal(piece.size).text(" bytes, in arena '");
+  die(line.writer.text(piece.arena).text("'\n"), nullptr);
+}
+
+void report_wrong_arena_size(const char* function, ReportedPiece piece, std::size_t has) noexcept {
+  Line line(function);
+  line.writer.text("wrong size ").decimal(piece.size).text(" of ").pointer(piece.address).text(", which has ");
+  die(line.writer.decimal(has).text(" bytes, in arena '").text(piece.arena).text("'\n"), nullptr);
+}
+
+void report_bad_import(const char* function, ReportedPiece piece, const char* wrong) noexcept {
+  Line line(function);
+  line.writer.text("the source of arena '").text(piece.arena).text("' has returned ").pointer(piece.address).text(", ");
+  die(line.writer.decimal(piece.size).text(" bytes: ").text(wrong).text("\n"), nullptr);
+}
+
+void report_arena_failure(const char* function, const char* arena, std::size_t size) noexcept {
+  Line line(function);
+  die(line.writer.text("arena '").text(arena).text("' can not give ").decimal(size).text(" bytes\n"), nullptr);
+}
+
+void report_arena_in_use(const char* function, const char* arena, const char* importer) noexcept {
+  Line line(function);
+  die(line.writer.text("arena '").text(arena).text("' is the source of arena '").text(importer).text("'\n"), nullptr);
+}
+
+void warn_of_leaked_pieces(const char* function, const char* arena, std::size_t bytes) noexcept {
+  Line line(function);
+  line.writer.decimal(bytes).text(" bytes of arena '").text(arena).text("' were not freed\n");
+  os::write_all(os::standard_error, line.writer.written());
+}
+
 void report_internal(const char* what) noexcept {
   char buf[line_size];
   die(Writer(buf, sizeof buf).text("terrace: internal error: ").text(what).text("\n"), nullptr);

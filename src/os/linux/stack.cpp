@@ -15,6 +15,11 @@ namespace terrace::os {
 namespace {
 
 constexpr int most_frames = 32;
+constexpr unsigned own_frames = 8;  // more than the innermost ones that are in this object
+
+using Backtrace = int (*)(void** frames, int size);
+constinit Backtrace unwind = backtrace;  // known when `prepared` is set
+constinit bool libunwind_is_preferred = false;
 
 std::atomic<bool> prepared{false}, begun{false};
 struct Range {
@@ -40,22 +45,31 @@ bool is_own(const void* code) noexcept {
   return address >= own_object.begin && address < own_object.end;
 }
 
+void look_for_libunwind() noexcept {
+  void* const library = dlopen("libunwind.so.8", RTLD_NOW);
+  if (library == nullptr) return;
+  if (auto* const f = reinterpret_cast<Backtrace>(dlsym(library, "unw_backtrace"))) unwind = f;
+}
+
 // The first backtrace() loads libgcc. Before libc is initialised (it has no environment then) that would initialise libc as
 // well, with nothing known of arguments and environment; and the loader, which allocates, must not be entered in the middle of
 // its work. Else the next capture tries.
 bool is_prepared() noexcept {
   // [S1] acquire, pairs with the release below: the range is seen.
   if (prepared.load(std::memory_order_acquire)) return true;
-  if (backtrace == nullptr || environ == nullptr || _r_debug.r_state != r_debug::RT_CONSISTENT) return false;
+  if (unwind == nullptr || environ == nullptr || _r_debug.r_state != r_debug::RT_CONSISTENT) return false;
   if (begun.exchange(true, std::memory_order_relaxed)) return false;  // relaxed: one of them does it
   void* frames[1];
   dl_iterate_phdr(find_own_object, nullptr);
-  backtrace(frames, 1);
+  if (libunwind_is_preferred) look_for_libunwind();
+  unwind(frames, 1);
   prepared.store(true, std::memory_order_release);  // [S1]
   return true;
 }
 
 }  // namespace
+
+void prefer_libunwind() noexcept { libunwind_is_preferred = true; }
 
 unsigned capture_stack(const void** frames, unsigned size) noexcept {
   if (inside) return 0;
@@ -65,7 +79,7 @@ unsigned capture_stack(const void** frames, unsigned size) noexcept {
     return 0;
   }
   void* all[most_frames];
-  const int found = backtrace(all, most_frames);
+  const int found = unwind(all, static_cast<int>(min_of<unsigned>(size + own_frames, most_frames)));
   unsigned n = 0;
   for (int i = 0; i < found && n < size; ++i) {
     if (n == 0 && is_own(all[i])) continue;
