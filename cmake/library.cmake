@@ -39,7 +39,7 @@ function(terrace_variant target)
   cmake_parse_arguments(PARSE_ARGV 1 variant "" "" SAME)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.cpp
        ${PROJECT_SOURCE_DIR}/src/*/${CMAKE_SYSTEM_PROCESSOR}/*.S)
-  list(FILTER sources EXCLUDE REGEX "/src/lab/")
+  list(FILTER sources EXCLUDE REGEX "/src/(lab|vmem|umem|shim/umem)/")
   foreach(layer ${variant_SAME})
     list(FILTER sources EXCLUDE REGEX "/src/${layer}/")
     if(TARGET terrace_${layer})

@@ -364,6 +364,55 @@ def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
     print("CMake: as a part of another project")
 
 
+UMEM_PROGRAM = r"""
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <umem.h>
+
+static int made;
+static int make(void *object, void *data, int flags) { (void)object, (void)data, (void)flags; return ++made == 0; }
+
+int main(int argc, char **argv) {
+  void *(*alloc)(size_t, int) = umem_alloc;
+  if (argc > 1) { /* as Varnish does it */
+    void *library = dlopen(argv[1], RTLD_NOW);
+    if (library == NULL || (alloc = __extension__(void *(*)(size_t, int)) dlsym(library, "umem_alloc")) == NULL) return 1;
+  }
+  if (alloc(100, UMEM_DEFAULT) == NULL) return 2;
+  umem_cache_t *cache = umem_cache_create("things", 24, 0, make, NULL, NULL, NULL, NULL, 0);
+  umem_cache_free(cache, umem_cache_alloc(cache, UMEM_NOFAIL));
+  umem_cache_destroy(cache);
+  umem_free(umem_zalloc(100, UMEM_DEFAULT), 100);
+  free(malloc(100));
+  return made == 1 ? 0 : 3;
+}
+"""
+
+
+def check_umem(libdir: pathlib.Path, include: pathlib.Path, work: pathlib.Path) -> None:
+    """What is written for illumos: cc prog.c -lumem; and the same in C++ without a C++ library."""
+    source = work / "umem.c"
+    source.write_text(UMEM_PROGRAM)
+    declared = declared_in(include / "umem.h") | declared_in(include / "sys/vmem.h") | {"umem_error_buffer", "umem_error_begin"}
+    for name, has_malloc in (("umem", False), ("umem_malloc", True)):
+        library = libdir / f"lib{name}.so"
+        assert f"[lib{name}.so.1]" in run("readelf", "-dW", library), "SONAME"
+        assert needed_by(library) <= {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, needed_by(library)
+        lines = [line.split() for line in run("nm", "-D", "--defined-only", library).splitlines()]
+        symbols = {line[-1].split("@")[0] for line in lines if line[1] != "A"}
+        assert symbols >= declared, declared - symbols
+        assert ("malloc" in symbols) == has_malloc, symbols
+        assert has_malloc or symbols == declared, symbols ^ declared
+        versions = {line[-1] for line in lines}
+        assert {"umem_alloc@@SUNW_1.1", "umem_setmtbf@@ILLUMOS_0.1"} <= versions, versions
+        run("cc", *STRICT, "-O1", f"-I{include}", source, "-o", name, f"-L{libdir}", f"-l{name}", f"-Wl,-rpath,{libdir}", cwd=work)
+        run(work / name)
+    run(work / "umem", libdir / "libumem.so.1")
+    run("c++", "-fsyntax-only", "-x", "c++", "-std=c++17", *STRICT, f"-I{include}", "-include", "umem.h", "/dev/null")
+    print("libumem: linked, with malloc, by dlopen")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
@@ -387,6 +436,7 @@ def main() -> int:
         check_pkg_config(prefix, library.parent, work)
         check_parts(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)
+        check_umem(library.parent, prefix / "include", work)
         if arguments.part:
             check_as_a_part(arguments.cmake, work)
     return 0

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The names of libumem: include/umem.h.
+#include "heap/fast_path.h"
+#include "heap/heap.h"
+#include "heap/object_path.h"
+#include "os/environment.h"
+#include "os/memory.h"
+#include "os/stack.h"
+#include "umem.h"
+#include "umem/cache.h"
+#include "umem/debug.h"
+#include "umem/default_caches.h"
+#include "umem/messages.h"
+#include "umem/nofail.h"
+#include "umem/options.h"
+#include "umem/tagged.h"
+#include "umem/update.h"
+#include "vmem/fork.h"
+
+#include <cerrno>
+#include <cstring>
+
+using namespace terrace;  // NOLINT(google-build-using-namespace): this file is nothing but the names
+
+namespace {
+
+// Below a page malloc's classes are as this interface wants them aligned.
+static_assert([] {
+  for (std::size_t size = cache_line; size < os::smallest_page; size += cache_line) {
+    if (heap::class_size(heap::class_for(size)) % cache_line != 0) return false;
+  }
+  return true;
+}());
+
+void* allocate_plainly(std::size_t size) {
+  const std::size_t page = os::page_size();
+  if (size % page == 0) return heap::heap.allocate_aligned(size, page);
+  if (size % cache_line == 0 && size > heap::SizeRule::fine_max) return heap::heap.allocate_aligned(size, cache_line);
+  return heap::allocate(size);
+}
+
+// Fault injection, and what becomes of a NULL.
+template <class Attempt>
+void* debugged(int flags, Attempt attempt) {
+  if ((flags & UMEM_NOFAIL) == 0 && umem::default_caches_on() && umem::is_to_fail()) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  void* const p = umem::until_it_succeeds(flags, attempt);
+  if (p == nullptr && (umem::options.debug & umem::debug_checknull) != 0) umem::panic("out of heap space");
+  return p;
+}
+
+__attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
+  if (size == 0) return nullptr;
+  if (!umem::default_caches_on()) return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
+  return debugged(flags, [=] {
+    void* const p = umem::allocate_by_size(size);
+    if (p == nullptr) errno = ENOMEM;
+    return p;
+  });
+}
+
+// Straight from malloc's classes, with UMEM_DEBUG, too: nothing is known of such blocks but where they begin.
+void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
+  if (size == 0) return nullptr;
+  if (!is_power_of_two(align)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return debugged(flags, [=] {
+    void* const p = heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
+    if (p == nullptr) errno = ENOMEM;
+    return p;
+  });
+}
+
+__attribute__((cold, noinline)) void release_rest(void* memory, std::size_t size) {
+  if (memory == nullptr) return;
+  if (umem::default_caches_on()) return umem::free_by_size(memory, size);
+  heap::heap.free(memory, {.function = "umem_free", .size = size, .has_size = true});
+}
+
+TERRACE_INLINE void release(void* memory, std::size_t size) {
+  heap::free_or(memory, [=]() noexcept { release_rest(memory, size); });
+}
+
+__attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, int flags) {
+  umem::update_if_due();
+  return debugged(flags, [=] { return umem::allocate_slow(*cache); });
+}
+
+constexpr heap::Heap::UpperLocks locks{
+    .lock =
+        []() noexcept {
+          vmem::lock_arenas();
+          umem::caches.mutex().lock();
+        },
+    .unlock =
+        []() noexcept {
+          umem::caches.mutex().unlock();
+          vmem::unlock_arenas();
+        },
+    .reset =
+        []() noexcept {
+          umem::caches.reset_after_fork();
+          vmem::reset_arenas_after_fork();
+        },
+    .in_child = []() noexcept { umem::update_after_fork_in_child(); },
+};
+
+}  // namespace
+
+extern "C" {
+// A program's wishes, which its environment overrides. Defined by the program, or not.
+const char* _umem_options_init() __attribute__((weak));  // NOLINT(bugprone-reserved-identifier): the interface's
+const char* _umem_debug_init() __attribute__((weak));    // NOLINT(bugprone-reserved-identifier)
+const char* _umem_logging_init() __attribute__((weak));  // NOLINT(bugprone-reserved-identifier)
+}
+
+namespace {
+
+void complain(const char* variable, const char* item, std::size_t length, const char* why) {
+  umem::Message().text("umem allocator: ").text(variable).text(": '").text({item, length}).text("' ").text(why).text("\n");
+}
+
+const char* wish(const char* variable, const char* (*of_program)()) {
+  const char* const text = os::environment(variable);
+  return text == nullptr && of_program != nullptr ? of_program() : text;
+}
+
+// UMEM_DEBUG first: it says whether complaints are shown.
+void read_wishes() {
+  umem::Options& o = umem::options;
+  umem::parse_debug(wish("UMEM_DEBUG", _umem_debug_init), o, complain);
+  umem::parse_options(wish("UMEM_OPTIONS", _umem_options_init), o, complain);
+  umem::parse_logging(wish("UMEM_LOGGING", _umem_logging_init), complain);
+}
+
+// The hooks of a program are its functions: they may allocate, and find a heap without options.
+__attribute__((constructor(102))) void at_start() {
+  heap::heap.set_upper_locks(locks);
+  read_wishes();
+  const umem::Options& o = umem::options;
+  umem::set_reap_interval(o.reap_interval_s * 1000);
+  if (!heap::heap.ready()) return;
+  if (o.has_perthread_cache)
+    heap::heap.set_budget(max_of<std::uint64_t>(o.perthread_cache, 1) * heap::heap.core().slot_count());
+  if ((o.debug & umem::debug_audit) != 0) os::prefer_libunwind();
+  if (o.debug == 0 && o.size_changes == 0 && !o.no_magazines && o.mtbf == 0) return;
+  if (umem::open_default_caches()) heap::heap.redirect(umem::tagged_malloc);
+}
+
+}  // namespace
+
+extern "C" {
+
+TERRACE_EXPORT void* umem_alloc(std::size_t size, int flags) {
+  if (size - 1 >= os::smallest_page - 1) [[unlikely]]
+    return allocate_rest(size, flags);
+  return heap::allocate_or(size, [=] { return allocate_rest(size, flags); });
+}
+
+TERRACE_EXPORT void* umem_zalloc(std::size_t size, int flags) {
+  void* const p = umem_alloc(size, flags);
+  return p == nullptr ? nullptr : std::memset(p, 0, size);
+}
+
+TERRACE_EXPORT void umem_free(void* memory, std::size_t size) { release(memory, size); }
+
+TERRACE_EXPORT void* umem_alloc_align(std::size_t size, std::size_t align, int flags) {
+  return allocate_aligned(size, align, flags);
+}
+TERRACE_EXPORT void umem_free_align(void* memory, std::size_t size) { release(memory, size); }
+TERRACE_EXPORT void* umem_alloc_aligned(std::size_t size, std::size_t align, int flags) {
+  return allocate_aligned(size, align, flags);
+}
+TERRACE_EXPORT void umem_free_aligned(void* memory, std::size_t size) { release(memory, size); }
+
+TERRACE_EXPORT void umem_nofail_callback(umem_nofail_callback_t* callback) { umem::set_nofail_callback(callback); }
+
+TERRACE_EXPORT umem_cache_t* umem_cache_create(char* name, std::size_t bufsize, std::size_t align,
+                                               umem_constructor_t* constructor, umem_destructor_t* destructor,
+                                               umem_reclaim_t* reclaim, void* private_data, vmem_t* source, int cflags) {
+  return umem::create({.name = name,
+                       .size = bufsize,
+                       .align = align,
+                       .construct = constructor,
+                       .destruct = destructor,
+                       .reclaim = reclaim,
+                       .private_data = private_data,
+                       .source = source,
+                       .flags = static_cast<unsigned>(cflags)});
+}
+TERRACE_EXPORT void umem_cache_destroy(umem_cache_t* cache) { umem::destroy(cache); }
+
+TERRACE_EXPORT void* umem_cache_alloc(umem_cache_t* cache, int flags) {
+  if (cache->base != nullptr) [[likely]] {
+    if (void* const object = heap::allocate_object(cache->base)) [[likely]]
+      return object;
+  }
+  return allocate_object_rest(cache, flags);
+}
+
+TERRACE_EXPORT void umem_cache_free(umem_cache_t* cache, void* object) {
+  if (cache->base != nullptr && heap::free_object(cache->base, object)) [[likely]]
+    return;
+  umem::free_slow(*cache, object);
+}
+
+TERRACE_EXPORT void umem_setmtbf(std::uint32_t rate) { umem::options.mtbf = rate; }
+TERRACE_EXPORT void umem_reap() { umem::reap(); }
+
+TERRACE_EXPORT void umem_cache_applyall(void (*function)(umem_cache_t*)) {
+  umem::caches.for_each([=](umem::Cache& cache) { function(&cache); });
+}
+
+}  // extern "C"

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "umem/cache.h"
+
+#include "base/format.h"
+#include "base/report.h"
+#include "heap/heap.h"
+#include "os/io.h"
+#include "os/memory.h"
+#include "os/threads.h"
+#include "os/yield.h"
+#include "umem/debug.h"
+#include "umem/messages.h"
+#include "umem/options.h"
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+namespace terrace::umem {
+
+using heap::ObjectRule, heap::heap;
+
+constinit CacheList caches;
+
+namespace {
+
+constexpr std::size_t smallest_alignment = 8, usual_alignment = 16;
+
+void undo(void* owner, void* object) noexcept {
+  const Cache& c = *static_cast<Cache*>(owner);
+  c.destruct(object, c.private_data);
+}
+
+// 0: as umem_cache_create() has it.
+std::size_t alignment_of(const Wanted& w) noexcept {
+  if (w.align == 0) return w.size > smallest_alignment ? usual_alignment : smallest_alignment;
+  return max_of(w.align, smallest_alignment);
+}
+
+int error_in(const Wanted& w) noexcept {
+  const std::size_t page = os::page_size();
+  if (w.name == nullptr || w.size == 0) return EINVAL;
+  if (w.align != 0 && (!is_power_of_two(w.align) || w.align > page)) return EINVAL;
+  if ((w.flags & UMC_NOHASH) != 0) {
+    constexpr std::size_t room_of_slab = 128;
+    if ((w.flags & UMC_NOTOUCH) != 0 || w.size > page - room_of_slab) return EINVAL;
+  }
+  if (w.size > ~std::size_t{0} - 2 * page) return ENOMEM;
+  return 0;
+}
+
+// What UMEM_DEBUG wants of it.
+unsigned debug_of(unsigned flags) noexcept {
+  unsigned debug = (flags & UMC_NODEBUG) != 0 ? 0 : options.debug;
+  if ((flags & UMC_NOTOUCH) != 0) debug &= ~static_cast<unsigned>(debug_deadbeef | debug_redzone | debug_audit);
+  if ((flags & UMC_NOHASH) != 0) debug &= ~static_cast<unsigned>(debug_audit);
+  if (options.no_magazines) debug |= debug_nomagazine;
+  return debug;
+}
+bool is_debugged(const Cache& c) noexcept { return (c.debug & debug_of_objects) != 0; }
+
+std::size_t size_in_class(const Cache& c) noexcept { return is_debugged(c) ? size_with_tag(c.size) : c.size; }
+bool has_class(const Cache& c) noexcept {
+  return c.source == nullptr && round_up(size_in_class(c), c.align) <= ObjectRule::largest;
+}
+
+// False: no memory, or too many caches.
+bool make_class(Cache& c) noexcept {
+  const bool debugged = is_debugged(c);
+  const heap::ObjectClass::Undo usual = c.destruct != nullptr ? undo : nullptr;
+  c.home = heap.levels().make_objects({.size = size_in_class(c),
+                                       .align = c.align,
+                                       .prepared = debugged || c.construct != nullptr || c.destruct != nullptr,
+                                       .undo = debugged ? forget_object : usual,
+                                       .owner = &c});
+  return index(c.home) != 0;
+}
+bool has_magazines(const Cache& c) noexcept {
+  return index(c.home) != 0 && (c.flags & UMC_NOMAGAZINE) == 0 && (c.debug & debug_nomagazine) == 0;
+}
+
+// Memory for the description, which is no block that a program could free.
+Cache* allocate_description() noexcept {
+  void* const memory = heap.allocate_plain(sizeof(Cache), alignof(Cache));
+  return memory == nullptr ? nullptr : new (memory) Cache{};
+}
+
+}  // namespace
+
+Cache* create(const Wanted& w) noexcept {
+  if (const int error = error_in(w); error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  const int saved = errno;
+  Cache* const c = heap.ready() ? allocate_description() : nullptr;
+  if (c == nullptr) {
+    errno = EAGAIN;
+    return nullptr;
+  }
+  std::strncpy(c->name, w.name, sizeof c->name - 1);
+  c->size = w.size;
+  c->align = alignment_of(w);
+  c->construct = w.construct;
+  c->destruct = w.destruct;
+  c->reclaim = w.reclaim;
+  c->private_data = w.private_data;
+  c->source = w.source;
+  c->flags = w.flags;
+  c->debug = debug_of(w.flags);
+  if (!has_class(*c)) {
+    c->debug = 0;  // nothing is kept of such large objects
+  } else if (!make_class(*c)) {
+    heap.free_plain(c);
+    errno = EAGAIN;
+    return nullptr;
+  }
+  // Where slots are threads', and where each object is looked at, the fast paths are not taken.
+  if (heap.core().rung() != percpu::Rung::thread && has_magazines(*c) && !is_debugged(*c))
+    c->base = heap.core().object_base(c->home);
+  caches.add(*c);
+  errno = saved;
+  return c;
+}
+
+namespace {
+
+void report_not_empty(const Cache& c) noexcept {
+  char buf[128];
+  Writer line(buf, sizeof buf);
+  line.text("umem_cache_destroy: '").text(c.name).text("' (").pointer(&c).text(") not empty\n");
+  os::write_all(os::standard_error, line.written());
+  if (!options.verbose) Message().text(line.written());
+}
+
+}  // namespace
+
+void destroy(Cache* c) noexcept {
+  if (c == nullptr) return;
+  const int saved = errno;
+  const bool empty = index(c->home) != 0 ? heap.levels().remove_objects(c->home) : c->allocated.read() == c->freed.read();
+  caches.remove(*c);
+  if (empty) {
+    heap.free_plain(c);
+  } else {
+    report_not_empty(*c);  // its objects may still be freed: the description stays
+  }
+  errno = saved;
+}
+
+namespace {
+
+bool construct(Cache& c, void* object) noexcept {
+  return c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0;
+}
+void destruct(const Cache& c, void* object) noexcept {
+  if (c.destruct != nullptr) c.destruct(object, c.private_data);
+}
+
+// As it comes from a slab, or as a large block.
+void* allocate_raw(const Cache& c) noexcept {
+  if (c.source != nullptr) return vmem_xalloc(c.source, c.size, c.align, 0, 0, nullptr, nullptr, VM_NOSLEEP);
+  return index(c.home) != 0 ? heap.levels().allocate_raw_object(c.home) : heap.allocate_plain(c.size, c.align);
+}
+void free_raw(const Cache& c, void* object) noexcept {
+  if (c.source != nullptr) return vmem_xfree(c.source, object, c.size);
+  if (index(c.home) != 0) return heap.levels().free_raw(object);
+  heap.free_plain(object);
+}
+
+void* allocate_past_levels(Cache& c) noexcept {
+  void* const object = allocate_raw(c);
+  if (object == nullptr) return nullptr;
+  if (!construct(c, object)) {
+    free_raw(c, object);
+    return nullptr;
+  }
+  c.allocated.add();
+  return object;
+}
+
+void* allocate_in_levels(Cache& c) noexcept {
+  bool raw = false;
+  void* const object = heap.levels().allocate_object(c.home, raw);
+  if (object == nullptr || !raw || construct(c, object)) return object;
+  heap.levels().free_raw(object);
+  return nullptr;
+}
+
+}  // namespace
+
+void* allocate_slow(Cache& c) noexcept {
+  void* const object = is_debugged(c) ? debug_allocate(c) : has_magazines(c) ? allocate_in_levels(c) : allocate_past_levels(c);
+  if (object == nullptr) {
+    c.failed.add();
+    errno = ENOMEM;
+  }
+  return object;
+}
+
+void free_slow(Cache& c, void* object) noexcept {
+  if (object == nullptr) return;
+  if (is_debugged(c)) return debug_free(c, object);
+  if (index(c.home) != 0 && !heap.slabs().is_object_of(c.home, object)) report_invalid_pointer("umem_cache_free", object);
+  if (has_magazines(c)) return heap.levels().free_object(object, c.home);
+  c.freed.add();
+  destruct(c, object);
+  free_raw(c, object);
+}
+
+const Cache* cache_of(const void* p) noexcept {
+  if (!heap.spans().window().contains(p)) return nullptr;
+  const heap::HomeClass h = heap.slabs().any_class_of(p);
+  return is_object(h) ? static_cast<const Cache*>(heap::object_classes[h].owner) : nullptr;
+}
+
+void CacheList::add(Cache& c) noexcept {
+  const os::LockGuard guard(mutex_);
+  c.previous = last_;
+  (last_ == nullptr ? first_ : last_->next) = &c;
+  last_ = &c;
+}
+void CacheList::remove(Cache& c) noexcept {
+  mutex_.lock();
+  while (visited_ == &c && walker_ != os::this_thread()) {
+    mutex_.unlock();
+    os::sleep_briefly();
+    mutex_.lock();
+  }
+  if (visited_ == &c) visited_ = c.previous;  // by its own walker
+  (c.previous == nullptr ? first_ : c.previous->next) = c.next;
+  (c.next == nullptr ? last_ : c.next->previous) = c.previous;
+  mutex_.unlock();
+}
+Cache* CacheList::begin_walk() noexcept {
+  const os::LockGuard guard(mutex_);
+  walker_ = os::this_thread();
+  return visited_ = first_;
+}
+Cache* CacheList::go_on() noexcept {
+  const os::LockGuard guard(mutex_);
+  return visited_ = visited_ == nullptr ? first_ : visited_->next;
+}
+
+}  // namespace terrace::umem

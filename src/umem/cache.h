@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Object caches: what a program says of its objects, on a class of blocks of their own (heap/object_classes.h), which the
+// levels serve as they serve those of malloc.
+//
+//   slab        raw memory
+//      | constructor, when somebody asks for an object and no level has one
+//   program     constructed
+//      | umem_cache_free
+//   magazines   constructed, in slots and depots, until they wait for long or do not fit
+//      | destructor
+//   slab        raw memory
+//
+// Objects above heap::ObjectRule::largest, those of caches without magazines and those of an arena are constructed for each
+// allocation and destructed by each free.
+#pragma once
+
+#include "heap/object_classes.h"
+#include "os/mutex.h"
+#include "umem.h"
+
+struct umem_cache {
+  // What the fast paths read; null: there are none.
+  std::byte* base;
+
+  char name[32];
+  std::size_t size;   // as asked for
+  std::size_t align;  // as is held
+  umem_constructor_t* construct;
+  umem_destructor_t* destruct;
+  umem_reclaim_t* reclaim;
+  void* private_data;
+  vmem_t* source;                           // of an arena: each object is a piece of it; null: of the levels
+  unsigned flags;                           // UMC_...
+  unsigned debug;                           // Debug
+  terrace::heap::HomeClass home;            // 0: objects are blocks of malloc's
+  terrace::SharedCounter allocated, freed;  // past the levels: objects that are constructed for each allocation
+  terrace::SharedCounter failed;            // allocations
+  umem_cache* next;
+  umem_cache* previous;  // in the list of all
+};
+
+namespace terrace::umem {
+
+using Cache = umem_cache;
+
+struct Wanted {
+  const char* name;
+  std::size_t size, align;
+  umem_constructor_t* construct;
+  umem_destructor_t* destruct;
+  umem_reclaim_t* reclaim;
+  void* private_data;
+  vmem_t* source;
+  unsigned flags;
+};
+
+/// Whose object lies at p; null: nobody's.
+const Cache* cache_of(const void* p) noexcept;
+
+/// Null: errno says why.
+Cache* create(const Wanted& wanted) noexcept;
+void destroy(Cache* cache) noexcept;
+
+/// As the fast path found nothing. Null: no memory, or the constructor failed.
+void* allocate_slow(Cache& cache) noexcept __attribute__((cold, noinline));
+void free_slow(Cache& cache, void* object) noexcept __attribute__((cold, noinline));
+
+/// All caches, in the order in which they were created.
+class CacheList {
+ public:
+  void add(Cache& cache) noexcept;
+  /// Waits for a walker that is at this cache.
+  void remove(Cache& cache) noexcept;
+  /// Calls body(cache) for each cache, with the lock free. One thread at a time; other caches than this one may be destroyed
+  /// meanwhile.
+  template <class Body>
+  void for_each(Body body) {
+    for (Cache* c = begin_walk(); c != nullptr; c = go_on()) body(*c);
+  }
+  void reset_after_fork() noexcept {
+    mutex_.reset_after_fork();
+    visited_ = nullptr;
+  }
+  os::RankedMutex<os::Rank::object_caches>& mutex() noexcept { return mutex_; }
+
+ private:
+  Cache* begin_walk() noexcept;
+  Cache* go_on() noexcept;
+
+  os::RankedMutex<os::Rank::object_caches> mutex_;
+  Cache* first_ = nullptr;
+  Cache* last_ = nullptr;
+  Cache* visited_ = nullptr;      // by the walker,
+  const void* walker_ = nullptr;  // os::this_thread()
+};
+extern CacheList caches __attribute__((visibility("hidden")));
+
+}  // namespace terrace::umem

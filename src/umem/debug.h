@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// UMEM_DEBUG: what is looked at in the objects of a cache, and what is remembered of them.
+//
+//   object, rounded up to 8 bytes   | tag: redzone, record, record ^ state |
+//
+// While an object is free, with `guards`, it holds 0xdeadbeef and is compared with that when it is allocated or leaves its
+// magazine; when it is allocated it is filled with 0xbaddcafe. The redzone holds 0xfeedface, and is compared when the object is
+// freed. The record of an object is made when it leaves its slab; it says where it is and, with `audit`, what happened last.
+#pragma once
+
+#include "umem/cache.h"
+
+namespace terrace::umem {
+
+/// What happened last to an object. A debugger reads it.
+struct Record {
+  const void* object;
+  const Cache* cache;
+  std::uint64_t nanoseconds;  // monotonic; 0: nothing happened yet
+  std::uint32_t thread;       // its number
+  std::uint32_t depth;        // of stack
+  const void* stack[];
+};
+/// Behind an object.
+struct Tag {
+  std::uint64_t redzone;
+  Record* record;
+  std::uint64_t state;
+};
+
+/// Bytes of an object with its tag.
+constexpr std::size_t tag_offset(std::size_t size) noexcept { return round_up(size, sizeof(std::uint64_t)); }
+constexpr std::size_t size_with_tag(std::size_t size) noexcept { return tag_offset(size) + sizeof(Tag); }
+
+/// For make_objects(): of an object that goes back to its slab.
+void forget_object(void* cache, void* object) noexcept;
+
+// As allocate_slow() and free_slow() of a cache whose `debug` has any of debug_of_objects.
+void* debug_allocate(Cache& cache) noexcept;
+void debug_free(Cache& cache, void* object) noexcept;
+
+// Of caches that serve umem_alloc(): an object of which `size` bytes were asked for, at most the cache's. What is behind them
+// is guarded as well.
+void mark_size(const Cache& cache, void* object, std::size_t size) noexcept;
+void check_size(const Cache& cache, void* object, std::size_t size) noexcept;
+
+/// Fault injection: whether this allocation is to fail.
+bool is_to_fail() noexcept;
+
+}  // namespace terrace::umem

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "umem/default_caches.h"
+
+#include "base/format.h"
+#include "heap/heap.h"
+#include "os/memory.h"
+#include "os/metadata.h"
+#include "umem/cache.h"
+#include "umem/debug.h"
+#include "umem/options.h"
+
+#include <algorithm>
+#include <array>
+
+namespace terrace::umem {
+namespace {
+
+constexpr std::uint32_t usual_sizes[] = {8,     16,    32,    48,    64,    80,    96,     112,    128,    160,   192,   224,
+                                         256,   320,   384,   448,   512,   640,   768,    896,    1152,   1344,  1600,  2048,
+                                         2304,  2688,  4096,  4544,  8192,  9216,  12288,  16384,  24576,  32768, 40960, 49152,
+                                         57344, 65536, 73728, 81920, 90112, 98304, 106496, 114688, 122880, 131072};
+constexpr std::size_t step = 8;
+constexpr std::size_t entries = largest_default / step;
+
+constinit Cache** by_size = nullptr;  // [(size - 1) / step]
+
+class Sizes {
+ public:
+  Sizes() noexcept { std::copy(std::begin(usual_sizes), std::end(usual_sizes), sizes_.begin()); }
+  void apply(const SizeChange& change) noexcept {
+    const auto end = sizes_.begin() + count_;
+    auto* const found = std::lower_bound(sizes_.begin(), end, change.size);
+    switch (change.what) {
+      case SizeChange::What::clear:
+        sizes_[0] = largest_default;
+        count_ = 1;
+        break;
+      case SizeChange::What::add:
+        if (*found == change.size) break;
+        std::copy_backward(found, end, end + 1);
+        *found = change.size;
+        ++count_;
+        break;
+      case SizeChange::What::remove:
+        if (found == end || *found != change.size || change.size == largest_default) break;
+        std::copy(found + 1, end, found);
+        --count_;
+        break;
+      case SizeChange::What::none: break;
+    }
+  }
+  const std::uint32_t* begin() const noexcept { return sizes_.data(); }
+  const std::uint32_t* end() const noexcept { return sizes_.data() + count_; }
+
+ private:
+  std::array<std::uint32_t, std::size(usual_sizes) + std::tuple_size_v<decltype(Options::sizes)>> sizes_{};
+  std::ptrdiff_t count_ = std::size(usual_sizes);
+};
+
+// As the table promises: 16 from 16 bytes on, a line for multiples of one, a page for multiples of one.
+std::size_t alignment_of(std::size_t size) noexcept {
+  if (size % os::page_size() == 0) return os::page_size();
+  if (size % cache_line == 0) return cache_line;
+  return size % 16 == 0 ? 16 : 8;
+}
+
+Cache* make_cache(std::uint32_t size) noexcept {
+  char name[32];
+  Writer text(name, sizeof name);
+  text.text("umem_alloc_").decimal(size).terminate();
+  return create({.name = name,
+                 .size = size,
+                 .align = alignment_of(size),
+                 .construct = nullptr,
+                 .destruct = nullptr,
+                 .reclaim = nullptr,
+                 .private_data = nullptr,
+                 .source = nullptr,
+                 .flags = 0});
+}
+
+Cache& cache_for(std::size_t size) noexcept { return *by_size[(size - 1) / step]; }
+
+}  // namespace
+
+bool default_caches_on() noexcept { return by_size != nullptr; }
+
+bool open_default_caches() noexcept {
+  auto** const table = os::map_metadata<Cache*>(os::Metadata::levels, entries);
+  if (table == nullptr) return false;
+  Sizes sizes;
+  for (unsigned i = 0; i < options.size_changes; ++i) sizes.apply(options.sizes[i]);
+  std::size_t next = 0;
+  for (const std::uint32_t size : sizes) {
+    Cache* const c = make_cache(size);
+    if (c == nullptr) return false;
+    for (; next < size / step; ++next) table[next] = c;
+  }
+  by_size = table;
+  return true;
+}
+
+void* allocate_by_size(std::size_t size) noexcept {
+  if (size > largest_default)
+    return heap::heap.allocate_plain(size, size % os::page_size() == 0 ? os::page_size() : std::size_t{cache_line});
+  Cache& c = cache_for(size);
+  void* const object = allocate_slow(c);
+  if (object != nullptr) mark_size(c, object, size);
+  return object;
+}
+
+void free_by_size(void* memory, std::size_t size) noexcept {
+  if (size > largest_default || heap::heap.is_plain(memory)) return heap::heap.free_plain(memory);
+  if (size == 0) size = 1;
+  Cache& c = cache_for(size);
+  check_size(c, memory, size);
+  free_slow(c, memory);
+}
+
+}  // namespace terrace::umem

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// The caches that umem_alloc() is served from when UMEM_DEBUG or UMEM_OPTIONS want more than malloc's size classes tell: one
+// for each size of libumem's table, as size_add, size_remove and size_clear have changed it. Larger requests are large blocks.
+#pragma once
+
+#include <cstddef>
+
+namespace terrace::umem {
+
+inline constexpr std::size_t largest_default = 128 * 1024;
+
+/// Before the process has a second thread. False: there is no memory.
+bool open_default_caches() noexcept;
+/// Whether that has been done: else memory by size is malloc's.
+bool default_caches_on() noexcept;
+
+/// Requires default_caches_on() and size != 0. Null: no memory.
+void* allocate_by_size(std::size_t size) noexcept;
+void free_by_size(void* memory, std::size_t size) noexcept;
+
+}  // namespace terrace::umem

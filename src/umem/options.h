@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// UMEM_OPTIONS, UMEM_DEBUG and UMEM_LOGGING: what a user may ask of libumem (umem_debug(3MALLOC)), and what it means here. Each
+// is a list of items with commas between them; sizes take k, m, g and t. What is not known is ignored, and told with `verbose`.
+// A program may define _umem_options_init(), _umem_debug_init() and _umem_logging_init(), which give the text where the
+// environment has no variable of that name.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace terrace::umem {
+
+/// As debuggers show them.
+enum Debug : unsigned {
+  debug_audit = 0x1,     // who did what last, with a stack
+  debug_deadbeef = 0x2,  // patterns in free and in fresh objects
+  debug_redzone = 0x4,   // a pattern behind each object
+  debug_nomagazine = 0x20,
+  debug_checknull = 0x1000,  // an allocation that would give NULL ends the process
+};
+inline constexpr unsigned debug_of_objects = debug_audit | debug_deadbeef | debug_redzone;
+
+/// One of size_add, size_remove, size_clear.
+struct SizeChange {
+  enum class What : std::uint8_t { none, add, remove, clear } what = What::none;
+  std::uint32_t size = 0;
+};
+
+struct Options {
+  // UMEM_OPTIONS
+  bool has_perthread_cache = false;
+  std::uint64_t perthread_cache = 0;  // bytes that a slot of the core level may keep; 0: none
+  bool no_magazines = false;
+  std::uint64_t reap_interval_s = 10;
+  std::array<SizeChange, 24> sizes{};
+  unsigned size_changes = 0;
+  // UMEM_DEBUG
+  unsigned debug = 0;
+  unsigned frames = 15;
+  std::uint64_t verify = ~std::uint64_t{0};  // bytes of an object that are compared with patterns
+  std::uint32_t mtbf = 0;
+  bool verbose = false, no_abort = false;
+};
+
+/// Called with each item that is not known, or whose value makes no sense.
+using Complain = void (*)(const char* variable, const char* item, std::size_t length, const char* why);
+
+void parse_options(const char* text, Options& out, Complain complain) noexcept;
+void parse_debug(const char* text, Options& out, Complain complain) noexcept;
+void parse_logging(const char* text, Complain complain) noexcept;
+
+extern Options options __attribute__((visibility("hidden")));
+
+}  // namespace terrace::umem

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "umem/tagged.h"
+
+#include "base/bits.h"
+#include "umem/default_caches.h"
+#include "umem/messages.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace terrace::umem {
+
+using heap::heap;
+
+namespace {
+
+// Before a block: 8 bytes up to 8 bytes of it, else 16, so that it is aligned.
+struct Tag {
+  std::uint32_t size;  // with the tags
+  std::uint32_t stat;  // magic - size
+};
+static_assert(sizeof(Tag) == 8);
+constexpr std::uint32_t magic_short = 0x3a10c000, magic_long = 0x16ba7000, magic_huge = 0x06e47000, magic_aligned = 0x3e3a1000;
+constexpr std::uint32_t freed_stat = 0xdeadbeef;
+constexpr std::size_t short_size = 8, usual_alignment = 16;
+
+Tag& tag_before(void* p, unsigned nth = 1) noexcept { return static_cast<Tag*>(p)[-static_cast<int>(nth)]; }
+
+void write_tag(Tag& t, std::uint32_t magic, std::uint32_t size) noexcept { t = {.size = size, .stat = magic - size}; }
+
+// What a tag says. For `huge` blocks the tag before it has the high half of the size, for aligned ones how far the block lies
+// from its memory.
+struct Block {
+  std::byte* memory = nullptr;
+  std::size_t total = 0;  // bytes of memory
+  std::size_t size = 0;   // that the program may use
+  explicit operator bool() const noexcept { return memory != nullptr; }
+};
+
+Block block_at(void* p) noexcept {
+  auto* const at = static_cast<std::byte*>(p);
+  const Tag t = tag_before(p);
+  const std::uint32_t magic = t.stat + t.size;
+  Block b;
+  if (magic == magic_short) {
+    b = {.memory = at - sizeof(Tag), .total = t.size};
+  } else if (magic == magic_long) {
+    b = {.memory = at - 2 * sizeof(Tag), .total = t.size};
+  } else if (magic == magic_huge) {
+    b = {.memory = at - 2 * sizeof(Tag), .total = static_cast<std::size_t>(tag_before(p, 2).size) << 32 | t.size};
+  } else if (magic == magic_aligned) {
+    const Tag far = tag_before(p, 2);
+    b = {.memory = at - far.size, .total = static_cast<std::size_t>(far.stat) << 32 | t.size};
+  }
+  if (b) b.size = b.total - static_cast<std::size_t>(at - b.memory);
+  return b;
+}
+
+// Reading before p must be possible: p lies in the heap, and not at its very beginning.
+bool may_have_tag(const void* p) noexcept {
+  const auto* const at = static_cast<const std::byte*>(p);
+  return address_of(p) % alignof(Tag) == 0 && heap.spans().window().contains(at - 2 * sizeof(Tag)) &&
+         heap.spans().window().contains(at);
+}
+
+void report(const char* function, const void* p, bool freed) noexcept {
+  Message().text(function).text("(").pointer(p).text(freed ? "): double-free or invalid buffer\n"
+                                                           : "): invalid or corrupted buffer\n");
+  heap_is_corrupt();
+}
+
+// Sound, or said to be not.
+Block look_up(const char* function, void* p) noexcept {
+  const bool readable = may_have_tag(p);
+  const Block b = readable ? block_at(p) : Block{};
+  if (!b) report(function, p, readable && tag_before(p).stat == freed_stat);
+  return b;
+}
+
+void* allocate_usual(std::size_t size) noexcept {
+  const std::size_t tags = size <= short_size ? sizeof(Tag) : 2 * sizeof(Tag);
+  std::size_t total = 0;
+  if (__builtin_add_overflow(size, tags, &total)) return nullptr;
+  auto* const memory = static_cast<std::byte*>(allocate_by_size(total));
+  if (memory == nullptr) return nullptr;
+  void* const p = memory + tags;
+  const auto low = static_cast<std::uint32_t>(total), high = static_cast<std::uint32_t>(total >> 32);
+  if (high != 0) tag_before(p, 2) = {.size = high, .stat = magic_short - high};
+  write_tag(tag_before(p), high != 0 ? magic_huge : tags == sizeof(Tag) ? magic_short : magic_long, low);
+  return p;
+}
+
+void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
+  std::size_t total = 0;
+  if (__builtin_add_overflow(size, align + 2 * sizeof(Tag), &total)) return nullptr;
+  auto* const memory = static_cast<std::byte*>(allocate_by_size(total));
+  if (memory == nullptr) return nullptr;
+  const std::size_t gap = round_up(address_of(memory) + 2 * sizeof(Tag), align) - address_of(memory);
+  void* const p = memory + gap;
+  tag_before(p, 2) = {.size = static_cast<std::uint32_t>(gap), .stat = static_cast<std::uint32_t>(total >> 32)};
+  write_tag(tag_before(p), magic_aligned, static_cast<std::uint32_t>(total));
+  return p;
+}
+
+void* allocate(std::size_t size, std::size_t align) noexcept {
+  return align <= usual_alignment ? allocate_usual(size) : allocate_aligned(size, align);
+}
+
+void release(void* p, const Block& b) noexcept {
+  tag_before(p).stat = freed_stat;
+  free_by_size(b.memory, b.total);
+}
+
+void free(void* p, const check::Claim&) noexcept {
+  if (heap.is_plain(p)) return heap.free_plain(p);  // from before the caches were there
+  if (const Block b = look_up("free", p)) release(p, b);
+}
+
+void* reallocate(void* p, std::size_t size) noexcept {
+  std::size_t have = 0;
+  Block b;
+  const bool plain = heap.is_plain(p);
+  if (plain) {
+    have = heap.plain_size(p);
+  } else {
+    b = look_up("realloc", p);
+    if (!b) {
+      errno = EINVAL;
+      return nullptr;
+    }
+    have = b.size;
+    if (size == have) return p;
+  }
+  void* const fresh = allocate(size, usual_alignment);
+  if (fresh == nullptr) {
+    errno = ENOMEM;
+    return nullptr;
+  }
+  std::memcpy(fresh, p, min_of(have, size));
+  if (plain) {
+    heap.free_plain(p);
+  } else {
+    release(p, b);
+  }
+  return fresh;
+}
+
+std::size_t usable_size(const void* p, const char* function) noexcept {
+  if (heap.is_plain(p)) return heap.plain_size(p);
+  const Block b = look_up(function, const_cast<void*>(p));
+  return b.size;
+}
+
+}  // namespace
+
+constexpr heap::Heap::Redirect tagged_malloc{
+    .allocate = allocate, .free = free, .reallocate = reallocate, .usable_size = usable_size};
+
+}  // namespace terrace::umem

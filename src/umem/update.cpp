@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "umem/update.h"
+
+#include "heap/heap.h"
+#include "os/clock.h"
+#include "os/threads.h"
+#include "umem/cache.h"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <pthread.h>
+
+namespace terrace::umem {
+namespace {
+
+constexpr std::size_t stack_bytes = 256 * kib;  // a program's functions run on it
+
+std::atomic<std::uint64_t> interval_ms{usual_reap_interval_ms};
+// relaxed: only the clock is compared; the first call of either may always do it.
+std::atomic<std::uint64_t> last_reap{0}, last_update{0};
+std::atomic<bool> under_way{false};
+
+bool is_due(std::atomic<std::uint64_t>& last) noexcept {
+  const std::uint64_t now = os::coarse_milliseconds();
+  std::uint64_t before = last.load(std::memory_order_relaxed);
+  if (before != 0 && now - before < interval_ms.load(std::memory_order_relaxed)) return false;
+  return last.compare_exchange_strong(before, now, std::memory_order_relaxed);
+}
+
+void age() noexcept { heap::heap.age_prepared_objects(); }
+
+void reclaim_and_age() noexcept {
+  caches.for_each([](Cache& c) {
+    if (c.reclaim != nullptr) c.reclaim(c.private_data);
+  });
+  age();
+  age();  // what nobody has touched since the first look
+}
+
+void run(void (*work)() noexcept) noexcept {
+  work();
+  under_way.store(false, std::memory_order_release);  // pairs with begin(): one at a time
+}
+
+// Its thread is not the program's: no handler of the program's runs there.
+bool start(void (*work)() noexcept) noexcept {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  sigset_t all, before;
+  sigfillset(&all);
+  const auto body = [](void* work_of_thread) -> void* {
+    run(reinterpret_cast<void (*)() noexcept>(work_of_thread));
+    return nullptr;
+  };
+  pthread_t thread;
+  bool started = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+                 pthread_attr_setstacksize(&attributes, stack_bytes) == 0 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  if (started) {
+    started = pthread_create(&thread, &attributes, body, reinterpret_cast<void*>(work)) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
+void begin(void (*work)() noexcept) noexcept {
+  if (under_way.exchange(true, std::memory_order_acquire)) return;
+  const int saved = errno;
+  if (os::single_threaded()) {
+    run(work);
+  } else if (!start(work)) {
+    under_way.store(false, std::memory_order_release);
+  }
+  errno = saved;
+}
+
+}  // namespace
+
+void reap() noexcept {
+  if (is_due(last_reap)) begin(reclaim_and_age);
+}
+
+void update_if_due() noexcept {
+  if (last_update.load(std::memory_order_relaxed) == 0) {  // a process that has just begun has nothing that waits
+    is_due(last_update);
+  } else if (is_due(last_update)) {
+    begin(age);
+  }
+}
+
+void set_reap_interval(std::uint64_t milliseconds) noexcept { interval_ms.store(milliseconds, std::memory_order_relaxed); }
+
+// The thread that was at it does not exist in the child.
+void update_after_fork_in_child() noexcept { under_way.store(false, std::memory_order_relaxed); }
+
+}  // namespace terrace::umem

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs that misuse libumem's interface, one for each message; each says what is to happen.
+
+A program's first comment has: object (which library), UMEM_DEBUG and UMEM_OPTIONS, how it ends,
+and all of what it says on standard error. %p is an address, %x and %d numbers, "..." any lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+_FIELDS = {"%p": "0x[0-9a-f]+", "%x": "[0-9a-f]+", "%d": "[0-9]+"}
+
+
+@dataclass
+class Program:
+    source: Path
+    library: str = "umem"
+    environment: dict[str, str] = field(default_factory=dict)
+    ends: str = "0"
+    says: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, source: Path) -> Program:
+        comment = source.read_text(encoding="utf-8").partition("/*")[2].partition("*/")[0]
+        head, _, says = comment.partition("says:")
+        program = cls(source, says=[line.strip() for line in says.splitlines() if line.strip()])
+        for line in head.splitlines():
+            name, _, value = line.strip().partition(": ")
+            if name == "object":
+                program.library = value
+            elif name == "ends":
+                program.ends = value
+            elif name.startswith("UMEM_"):
+                program.environment[name] = value
+        return program
+
+    @property
+    def pattern(self) -> str:
+        lines = []
+        for line in self.says:
+            escaped = re.escape(line)
+            for field_name, expression in _FIELDS.items():
+                escaped = escaped.replace(re.escape(field_name), expression)
+            lines.append("(?:.*\n)*?" if line == "..." else escaped + "\n")
+        return "".join(lines)
+
+
+def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str | None:
+    """What is wrong; None: nothing."""
+    binary = scratch / program.source.stem
+    subprocess.run(
+        [
+            *("cc", "-O1", "-g", "-w", f"-I{include}", str(program.source), "-o", str(binary)),
+            *(f"-L{libraries}", f"-l{program.library}", f"-Wl,-rpath,{libraries}"),
+        ],
+        check=True,
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("UMEM_", "TERRACE_"))}
+    done = subprocess.run(
+        [str(binary)],
+        env={**environment, **program.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    expected = -signal.SIGABRT if program.ends == "SIGABRT" else int(program.ends)
+    if done.returncode != expected:
+        return f"ends with {done.returncode}, not {expected}\n{done.stderr}"
+    if not re.fullmatch(program.pattern, done.stderr):
+        return f"says\n{done.stderr}\nand not\n" + "\n".join(program.says)
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--libraries", type=Path, required=True)
+    parser.add_argument("--include", type=Path, required=True)
+    parser.add_argument("names", nargs="*", help="of programs; default: all")
+    arguments = parser.parse_args()
+    sources = sorted((HERE / "messages").glob("*.c"))
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for source in sources:
+            if arguments.names and source.stem not in arguments.names:
+                continue
+            wrong = _run(Program.read(source), arguments.libraries, arguments.include, Path(scratch))
+            print(f"{'ok' if wrong is None else 'FAILED':7}{source.stem}")
+            if wrong is not None:
+                print(wrong)
+                failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

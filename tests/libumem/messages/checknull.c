@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: checknull,verbose
+   ends: SIGABRT
+   says:
+   umem: out of heap space
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+int main(void) {
+  umem_alloc(~0UL / 2, UMEM_DEFAULT);
+  return 0;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: duplicate free: buffer freed twice
+   buffer=%p  bufctl=%p  cache: umem_alloc_32
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: umem_alloc_32
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+int main(void) {
+  void* p = umem_alloc(32, UMEM_DEFAULT);
+  umem_free(p, 32);
+  umem_free(p, 32);
+  return 0;
+}
