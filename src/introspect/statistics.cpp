@@ -36,7 +36,7 @@ consteval bool columns_in_order() {
 static_assert(columns_in_order());
 
 // By os::Metadata.
-constexpr std::array<std::string_view, os::metadata_count> metadata_names{"spans", "levels", "checks", "statistics"};
+constexpr std::array<std::string_view, os::metadata_count> metadata_names{"spans", "levels", "checks", "statistics", "arenas"};
 
 std::uint64_t metadata_of(const Snapshot& s) noexcept {
   std::uint64_t sum = 0;

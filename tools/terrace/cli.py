@@ -96,14 +96,71 @@ def _add_jdk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     build = actions.add_parser("build", help="build it, or what has changed of it")
+    build.add_argument(
+        "--unpatched",
+        action="store_true",
+        help="one without the patches, by the same compiler, to compare with",
+    )
     run = actions.add_parser(
         "run", help="run Java on it", usage="terrace jdk run [--fastdebug] -- JAVA ARGUMENTS"
     )
     test = actions.add_parser("test", help="compare its results with the installed JDK's")
     for action in (build, run, test):
         action.add_argument("--fastdebug", action="store_true", help="with HotSpot's assertions")
+    test.add_argument(
+        "--suite",
+        choices=("programs", "apps", "jtreg", "tier1", "gtest", "agent", "watch", "stress", "all"),
+        default="all",
+        help="programs and applications that must compute the same, HotSpot's own tests, 1,000 "
+        "threads for --seconds; default: all, 3 hours",
+    )
     test.add_argument("--filter", metavar="TEXT", help="only runs whose name has it")
+    test.add_argument("--seconds", type=int, default=600, help="of the stress; default: 600")
+    test.add_argument("--image", type=Path, metavar="JDK", help="a patched JDK, not the one here")
+    test.add_argument("--stock", type=Path, metavar="JDK", help="what it is compared with")
+    test.add_argument("--no-page", action="store_true", help="docs/guide/jdk-tests.md stays")
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="JAVA ARGUMENTS")
+
+
+_TARGET = "a process's number, or a core file"
+
+
+def _add_debugger(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    findleaks = commands.add_parser(
+        "findleaks",
+        help="list the blocks that a process, or the one that left a core file, can not reach",
+        description="Marks from the program's data, stacks and registers, and lists what was "
+        "allocated and is not reached. The process stands still while its memory is copied.",
+    )
+    findleaks.add_argument("--all", action="store_true", help="all groups of leaked blocks")
+    whatis = commands.add_parser(
+        "whatis",
+        help="say what an address is: allocated or freed, of which size, where it waits",
+        description="Says what lies at an address of the process.",
+    )
+    commands.add_parser(
+        "umastat",
+        help="a table of size classes: in use, held by each level, memory, allocations",
+        description="Reads the process as it runs; nothing is stopped.",
+    )
+    commands.add_parser(
+        "verify",
+        help="look whether the heap is consistent: magazines, slabs, page map",
+        description="Exit status 1 when a fault was found. The process stands still for a copy.",
+    )
+    top = commands.add_parser(
+        "top",
+        help="what is live and how fast it changes, on a screen that refreshes",
+        description="Reads the process as it runs; nothing is stopped. Ends with Ctrl-C.",
+    )
+    top.add_argument("--seconds", type=float, default=1, metavar="N", help="between two looks")
+    top.add_argument("--count", type=int, metavar="N", help="end after so many looks")
+    for name in DEBUGGER:
+        commands.choices[name].add_argument("target", metavar="PID|CORE", help=_TARGET)
+    whatis.add_argument("address", metavar="ADDRESS", help="in hexadecimal")
+
+
+DEBUGGER = ("findleaks", "whatis", "umastat", "verify", "top")
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -131,6 +188,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_record(commands)
     _add_fuzz(commands)
     _add_jdk(commands)
+    _add_debugger(commands)
     bench = commands.add_parser("bench", help="list the benchmarks, or run one")
     bench.add_argument("name", nargs="?", help="which one; without a name they are listed")
     bench.add_argument(
@@ -205,7 +263,7 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
         raise TerraceError(
             f"there is no preset {' '.join(unknown)}; there are: {' '.join(PRESETS)}", 2
         )
-    prepare(checkout, ("test",), ("test",))
+    prepare(checkout, ("test",), ("test", "debug"))
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
     return run_tests(checkout, presets, options.filter, options.all)
 
@@ -283,10 +341,36 @@ def _jdk(options: argparse.Namespace, checkout: Checkout | None) -> int:
         if not jdk.is_built(checkout, level):
             prepare(checkout, ("jdk",))
         return jdk.run(checkout, level, words)
-    prepare(checkout, ("jdk",))
     if options.action == "build":
-        return jdk.build(checkout, level)
-    return jdk.test(checkout, level, options.filter)
+        prepare(checkout, ("jdk",))
+        return jdk.build(checkout, "unpatched" if options.unpatched else level)
+    prepare(checkout, ("jdk", "jdktest"))
+    request = jdk.Request(
+        options.suite,
+        level,
+        options.filter,
+        options.image,
+        options.stock,
+        options.seconds,
+        not options.no_page,
+    )
+    return jdk.test(checkout, request)
+
+
+def _debug(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace.prepare import prepare
+
+    wanted = ("numpy", "scipy", "elftools", "rich")
+    if checkout is not None:
+        if not all(importlib.util.find_spec(name) for name in wanted):
+            prepare(checkout, (), ("debug",), ("python",))  # nothing is built
+    elif missing := [name for name in wanted if not importlib.util.find_spec(name)]:
+        raise TerraceError(
+            f"{options.subcommand} needs {', '.join(missing)}: pip install 'terrace[debug]'"
+        )
+    from terrace.debug.commands import run
+
+    return run(options)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -300,6 +384,7 @@ def main(arguments: list[str] | None = None) -> int:
         "bench": _bench,
         "fuzz": _fuzz,
         "jdk": _jdk,
+        **dict.fromkeys(DEBUGGER, _debug),
     }[options.subcommand]
     try:
         return subcommand(options, find_checkout())

@@ -34,7 +34,10 @@ def _ensure_rich(checkout: Checkout) -> bool:
 
 
 def prepare(
-    checkout: Checkout, purposes: tuple[str, ...] = (), extras: tuple[str, ...] = ()
+    checkout: Checkout,
+    purposes: tuple[str, ...] = (),
+    extras: tuple[str, ...] = (),
+    essential: tuple[str, ...] = packages.ESSENTIAL,
 ) -> None:
     """Makes sure of everything but the library itself; cheap when nothing is missing.
 
@@ -42,7 +45,7 @@ def prepare(
     """
     with checkout.locked():
         stand_ins = packages.install(
-            (*packages.ESSENTIAL, *purposes),
+            (*essential, *purposes),
             checkout.build / "packages-not-offered.txt",
             venv.installed_extras(checkout),
         )

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The debugger's commands inside gdb, on whatever gdb looks at: a live process or a core file.
+
+    (gdb) source integrations/gdb/terrace-gdb.py
+    (gdb) umem umastat
+    (gdb) umem findleaks
+    (gdb) umem whatis ADDRESS
+    (gdb) umem verify
+
+The decoder is tools/terrace/debug, which needs numpy, scipy and pyelftools: those of the checkout's
+environment (build/.venv) where that is of gdb's own version of Python, else the system's.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import gdb
+
+_ROOT = Path(__file__).resolve().parents[2]
+_VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+for _path in (_ROOT / "tools", _ROOT / "build" / ".venv" / "lib" / _VERSION / "site-packages"):
+    if _path.is_dir() and str(_path) not in sys.path:
+        sys.path.append(str(_path))
+
+try:
+    import numpy as np
+
+    from terrace.debug.live import Pages, read_maps
+    from terrace.debug.memory import Copy, Mapping, Memory, Segment, Thread, UnreadableError
+    from terrace.debug.target import Capture, Range, Target
+    from terrace.errors import TerraceError
+except ImportError as error:
+    raise gdb.GdbError(
+        f"terrace-gdb: gdb's {_VERSION} finds no {error.name}: run `./terrace umastat` once in the "
+        "checkout, or install python3-numpy, python3-scipy and python3-pyelftools"
+    ) from None
+
+_SECTION = re.compile(r"0x([0-9a-f]+)->0x([0-9a-f]+) at 0x[0-9a-f]+: (\S+) (.*)")
+_HEX = r"0x([0-9a-f]+)\s+"
+_FILE = re.compile(rf"\s*{_HEX}{_HEX}0x[0-9a-f]+\s+{_HEX}(?:\S+\s+)?(/.*)")
+_PIECE = 64 << 20
+
+
+def _executed(command: str) -> str:
+    try:
+        text: str = gdb.execute(command, to_string=True)
+    except gdb.error:
+        return ""
+    return text
+
+
+class GdbMemory(Memory):
+    """As gdb reads it."""
+
+    def read(self, address: int, size: int) -> bytes:
+        try:
+            return bytes(gdb.selected_inferior().read_memory(address, size))
+        except (gdb.MemoryError, OverflowError, gdb.error):
+            raise UnreadableError(address) from None
+
+
+def _core_mappings() -> list[Mapping]:
+    """Sections of the core; which of them are files tells the list of mapped files."""
+    files = {}
+    for line in _executed("info proc mappings").splitlines():
+        if match := _FILE.match(line):
+            start, end, offset = (int(match[i], 16) for i in (1, 2, 3))
+            files[start] = Mapping(start, end, "r--p", offset, match[4].strip())
+    found = []
+    for line in _executed("maintenance info sections").splitlines():
+        match = _SECTION.search(line)
+        if match is None or not match[3].startswith("load"):
+            continue
+        start, end, flags = int(match[1], 16), int(match[2], 16), match[4].split()
+        file = files.pop(start, None)
+        permissions = (
+            ("r" if "HAS_CONTENTS" in flags else "-")
+            + ("-" if "READONLY" in flags else "w")
+            + ("x" if "CODE" in flags else "-")
+        )
+        offset, path = (file.offset, file.path) if file else (0, "")
+        found.append(Mapping(start, end, permissions + "p", offset, path))
+    return sorted([*found, *files.values()], key=lambda m: m.start)
+
+
+def _thread(thread: gdb.InferiorThread) -> Thread:
+    thread.switch()
+    frame = gdb.newest_frame()
+    words = []
+    for register in frame.architecture().registers("general"):
+        try:
+            words.append(int(frame.read_register(register.name)) % (1 << 64))
+        except (gdb.error, ValueError, TypeError):
+            continue  # not one number
+    pc, sp = (int(frame.read_register(name)) % (1 << 64) for name in ("pc", "sp"))
+    return Thread(thread.ptid[1], pc, sp, np.array(words, np.uint64))
+
+
+class GdbTarget(Target):
+    """The inferior that is selected."""
+
+    def __init__(self) -> None:
+        inferior = gdb.selected_inferior()
+        if not inferior.is_valid() or inferior.pid == 0:
+            raise TerraceError("there is no process and no core file: start or load one first")
+        self._pid = inferior.pid
+        self._is_live = "Native process" in _executed("info target")
+        self.title = f"{'' if self._is_live else 'core file of '}process {self._pid}"
+        self.memory = GdbMemory()
+
+    def mappings(self) -> list[Mapping]:
+        if self._is_live:
+            return read_maps(Path(f"/proc/{self._pid}/maps").read_text(errors="replace"))
+        return _core_mappings()
+
+    def descriptors(self) -> list[tuple[Mapping, int]]:
+        try:
+            value = gdb.parse_and_eval("(unsigned long)&terrace_debug_descriptor")
+        except gdb.error:
+            return []
+        address = int(value)
+        return [(m, address) for m in self.mappings() if m.start <= address < m.end]
+
+    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:
+        """The process does not run: it is as gdb has it."""
+        mappings = self.mappings()
+        pages = Pages(self._pid) if self._is_live else None
+        segments = []
+        for start, end in select(mappings):
+            runs = pages.runs(start, end).tolist() if pages else [[start, end - start]]
+            for first, size in runs:
+                segments += self._segments(first, first + size)
+        chosen = gdb.selected_thread()
+        try:
+            threads = [_thread(t) for t in gdb.selected_inferior().threads()]
+        finally:
+            if chosen is not None:
+                chosen.switch()
+        program = gdb.current_progspace().filename or ""
+        inside = self.within(mappings, threads, program)
+        return Capture(Copy(segments, self.memory), mappings, threads, inside=inside)
+
+    def _segments(self, start: int, end: int) -> list[Segment]:
+        found = []
+        for at in range(start, end, _PIECE):
+            try:
+                data = self.memory.read(at, min(_PIECE, end - at))
+            except UnreadableError:
+                continue
+            found.append(Segment(at, np.frombuffer(data, np.uint8)))
+        return found
+
+
+def _umastat(_: list[str]) -> list[str]:
+    from terrace.debug.umastat import lines
+
+    return lines(GdbTarget())
+
+
+def _findleaks(words: list[str]) -> list[str]:
+    from terrace.debug.findleaks import find, lines
+
+    target = GdbTarget()
+    return lines(target, find(target), everything="--all" in words)
+
+
+def _whatis(words: list[str]) -> list[str]:
+    from terrace.debug.whatis import line
+
+    if len(words) != 1:
+        raise TerraceError("usage: umem whatis ADDRESS")
+    return [line(GdbTarget(), int(gdb.parse_and_eval(words[0])) % (1 << 64))]
+
+
+def _verify(_: list[str]) -> list[str]:
+    from terrace.debug.verify import lines, verify
+
+    target = GdbTarget()
+    return lines(target, verify(target))
+
+
+class Umem(gdb.Command):  # type: ignore[misc]  # gdb has no types
+    """Looks at the heap of Terrace: umem umastat | findleaks | whatis ADDRESS | verify."""
+
+    _parts = {"umastat": _umastat, "findleaks": _findleaks, "whatis": _whatis, "verify": _verify}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        super().__init__("umem", gdb.COMMAND_DATA)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:  # noqa: ARG002
+        words = gdb.string_to_argv(argument)
+        if not words or words[0] not in self._parts:
+            raise gdb.GdbError(f"usage: umem {' | '.join(self._parts)}")
+        try:
+            report = self._parts[words[0]](words[1:])
+        except TerraceError as error:
+            raise gdb.GdbError(str(error)) from None
+        gdb.write("\n".join(report) + "\n")
+
+    def complete(self, text: str, word: str) -> list[str]:  # noqa: ARG002
+        return [name for name in self._parts if name.startswith(word)]
+
+
+Umem()

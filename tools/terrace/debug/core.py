@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A core file of the kernel or of gdb's gcore. What it lacks is read from the mapped files."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
+from terrace.debug.ptrace import thread_of
+from terrace.debug.target import Capture, Range, Target, likely_first, offset_in
+from terrace.errors import TerraceError
+
+_PRSTATUS, _FPREGS, _X86_XSTATE = 1, 2, 0x202
+_FILE = 0x46494C45
+_AUXV = 6  # the auxiliary vector, which has
+_PHDR, _EXECFN = 3, 31  # the program's headers, and its name, which lies on the main stack
+_TID = 32  # in NT_PRSTATUS on machines of 64 bits; the general registers follow at
+_GENERAL = 112
+_GENERAL_END = -8  # and one number comes after them
+_EXECUTABLE, _WRITABLE, _READABLE = 1, 2, 4
+
+
+class _Files(Memory):
+    """What was mapped from files and is in no segment of the core: code and constants."""
+
+    def __init__(self, mappings: list[Mapping]) -> None:
+        self._mappings = [m for m in mappings if m.is_file]
+        self._open: dict[str, BinaryIO | None] = {}
+
+    def file(self, path: str) -> BinaryIO | None:
+        if path not in self._open:
+            self._open[path] = None
+            with contextlib.suppress(OSError):
+                self._open[path] = open(path, "rb")  # noqa: SIM115 (as long as the target)
+        return self._open[path]
+
+    def read(self, address: int, size: int) -> bytes:
+        for m in self._mappings:
+            if m.start <= address and address + size <= m.end:
+                file = self.file(m.path)
+                if file is None:
+                    raise TerraceError(f"the core needs {m.path}, which is not there any more")
+                file.seek(m.offset + address - m.start)
+                data = file.read(size)
+                return data + bytes(size - len(data))
+        raise UnreadableError(address)
+
+
+def _notes(elf: Any) -> list[tuple[int, bytes]]:
+    """Type and contents of each; pyelftools does not know all of them."""
+    found = []
+    for segment in elf.iter_segments():
+        if segment["p_type"] != "PT_NOTE":
+            continue
+        data, at = segment.data(), 0
+        while at + 12 <= len(data):
+            name, size, kind = struct.unpack_from("<3I", data, at)
+            at += 12 + (name + 3) // 4 * 4
+            found.append((kind, data[at : at + size]))
+            at += (size + 3) // 4 * 4
+    return found
+
+
+def _mapped_files(note: bytes) -> list[Mapping]:
+    """Of NT_FILE: numbers first, then as many names."""
+    count, page = struct.unpack_from("<2Q", note)
+    numbers = struct.iter_unpack("<3Q", note[16 : 16 + 24 * count])
+    names = note[16 + 24 * count :].split(b"\0")
+    return [
+        Mapping(start, end, "r--p", offset * page, names[i].decode(errors="replace"))
+        for i, (start, end, offset) in enumerate(numbers)
+    ]
+
+
+def _threads(notes: list[tuple[int, bytes]]) -> list[Thread]:
+    """A thread's general registers begin it; the others follow."""
+    threads: list[tuple[int, bytes, bytes]] = []
+    for kind, data in notes:
+        if kind == _PRSTATUS:
+            tid = int.from_bytes(data[_TID : _TID + 4], "little")
+            threads.append((tid, data[_GENERAL:_GENERAL_END], b""))
+        elif kind in (_FPREGS, _X86_XSTATE) and threads:
+            threads[-1] = (*threads[-1][:2], threads[-1][2] + data)
+    return [thread_of(*thread) for thread in threads]
+
+
+class CoreTarget(Target):
+    """By its path."""
+
+    def __init__(self, path: Path) -> None:
+        self.title = f"core file {path}"
+        try:
+            with path.open("rb") as file:
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                elf = ELFFile(file)
+                if elf["e_type"] != "ET_CORE":
+                    raise TerraceError(f"{path} is a program or an object, not a core file")
+                segments = [dict(s.header) for s in elf.iter_segments()]
+                self._loads = [s for s in segments if s["p_type"] == "PT_LOAD"]
+                self._note = _notes(elf)
+        except OSError as error:
+            raise TerraceError(f"{path}: {error.strerror}") from None
+        except (ELFError, ValueError, struct.error, AttributeError):
+            raise TerraceError(f"{path} is no core file, or its beginning is damaged") from None
+        self._check_length(path)
+        whole: Bytes = np.frombuffer(self._map, np.uint8)
+        dumped = [
+            Segment(s["p_vaddr"], whole[s["p_offset"] : s["p_offset"] + s["p_filesz"]])
+            for s in self._loads
+            if s["p_filesz"] != 0
+        ]
+        self._files = next((_mapped_files(data) for kind, data in self._note if kind == _FILE), [])
+        self._mappings = self._all_mappings()
+        self.files = _Files(self._mappings)
+        self.memory: Copy = Copy(dumped, self.files)
+
+    def _check_length(self, path: Path) -> None:
+        needed = max((s["p_offset"] + s["p_filesz"] for s in self._loads), default=0)
+        if not self._loads or not self._note:
+            raise TerraceError(f"{path} is damaged: it has no memory or no threads in it")
+        if needed > len(self._map):
+            raise TerraceError(
+                f"{path} is cut short: it has {len(self._map):,} of {needed:,} bytes "
+                "(a limit, `ulimit -c`, or a full disk?)"
+            )
+
+    def _all_mappings(self) -> list[Mapping]:
+        files = {m.start: m for m in self._files}
+        found = []
+        for s in self._loads:
+            flags = s["p_flags"]
+            permissions = "".join(
+                letter if flags & bit else "-"
+                for letter, bit in (("r", _READABLE), ("w", _WRITABLE), ("x", _EXECUTABLE))
+            )
+            start, end = s["p_vaddr"], s["p_vaddr"] + s["p_memsz"]
+            file = files.pop(start, None)
+            offset, path = (file.offset, file.path) if file else (0, "")
+            found.append(Mapping(start, end, permissions + "p", offset, path))
+        on_stack = self._auxiliary(_EXECFN)
+        found = [
+            replace(m, path="[stack]") if not m.path and m.start <= on_stack < m.end else m
+            for m in found
+        ]
+        return sorted([*found, *files.values()], key=lambda m: m.start)
+
+    def _auxiliary(self, key: int) -> int:
+        for kind, data in self._note:
+            if kind == _AUXV:
+                pairs = dict(struct.iter_unpack("<2Q", data[: len(data) // 16 * 16]))
+                return int(pairs.get(key, 0))
+        return 0
+
+    def mappings(self) -> list[Mapping]:
+        return self._mappings
+
+    def descriptors(self) -> list[tuple[Mapping, int]]:
+        found = []
+        for mapping in likely_first(self._mappings):
+            file = self.files.file(mapping.path)
+            offset = offset_in(file)
+            if offset is not None:
+                self._expect_same(mapping)
+                found.append((mapping, mapping.start + offset))
+        return found
+
+    def _expect_same(self, mapping: Mapping) -> None:
+        """Else its constants are those of another build."""
+        begun = self.memory.within(mapping.start, mapping.start + 4096)
+        file = self.files.file(mapping.path)
+        if not begun or file is None:
+            return
+        file.seek(0)
+        if file.read(len(begun[0].data)) != begun[0].data.tobytes():
+            raise TerraceError(f"{mapping.path} is not what it was when the core was written")
+
+    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:  # noqa: ARG002
+        """All of it is there already."""
+        threads = _threads(self._note)
+        inside = self.within(self._mappings, threads, self._program())
+        return Capture(self.memory, self._mappings, threads, inside=inside)
+
+    def _program(self) -> str:
+        headers = self._auxiliary(_PHDR)
+        return next((m.path for m in self._mappings if m.start <= headers < m.end), "")

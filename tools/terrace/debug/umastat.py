@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace umastat`: a line for each size class, a line for each level."""
+
+from __future__ import annotations
+
+from terrace.cells import human_bytes
+from terrace.debug.tables import Column, table
+from terrace.debug.target import Target
+from terrace.debug.usage import Snapshot, UsageReader
+
+_CLASSES = [
+    Column("size", True), Column("in use", True), Column("in slots", True),
+    Column("in depots", True), Column("total", True), Column("memory", True),
+    Column("allocations", True), Column("failures", True),
+]  # fmt: skip
+
+
+def _class_rows(snapshot: Snapshot) -> list[list[str]]:
+    rows = [
+        [
+            u.owner.name,
+            *(f"{n:,}" for n in (u.in_use, u.in_slots, u.in_depots, u.total)),
+            human_bytes(u.memory), f"{u.allocations:,}", f"{u.failures:,}",
+        ]
+        for u in snapshot.classes
+    ]  # fmt: skip
+    large = snapshot.large
+    total = sum(u.memory for u in snapshot.classes)
+    rows.append(
+        [
+            "large", f"{large.blocks:,}", f"{large.kept:,}", "0", f"{large.blocks + large.kept:,}",
+            human_bytes(large.bytes + large.kept_bytes), f"{large.allocations:,}", "-",
+        ]
+    )  # fmt: skip
+    sums = zip(
+        *((u.in_use, u.in_slots, u.in_depots, u.total, u.allocations) for u in snapshot.classes),
+        strict=True,
+    )
+    if snapshot.classes:
+        in_use, in_slots, in_depots, places, allocations = (sum(column) for column in sums)
+        rows.append(
+            [
+                "total", f"{in_use + large.blocks:,}", f"{in_slots + large.kept:,}",
+                f"{in_depots:,}", f"{places + large.blocks + large.kept:,}",
+                human_bytes(total + large.bytes + large.kept_bytes),
+                f"{allocations + large.allocations:,}",
+                f"{sum(u.failures for u in snapshot.classes):,}",
+            ]
+        )  # fmt: skip
+    return rows
+
+
+def _level_rows(snapshot: Snapshot) -> list[list[str]]:
+    rows = [
+        [
+            level.name, f"{level.parts:,} {level.what}",
+            "-" if level.what == "slabs" else f"{level.magazines:,}",
+            f"{level.blocks:,}", human_bytes(level.bytes),
+        ]
+        for level in snapshot.levels
+    ]  # fmt: skip
+    rows.append(["spans", "-", "-", "-", human_bytes(snapshot.dirty)])
+    return rows
+
+
+def lines(target: Target) -> list[str]:
+    snapshot = UsageReader(target.layout, target.memory).read()
+    levels = [
+        Column("level"), Column("parts", True), Column("magazines", True),
+        Column("free blocks", True), Column("free memory", True),
+    ]  # fmt: skip
+    live = sum(u.live_bytes for u in snapshot.classes) + snapshot.large.bytes
+    return [
+        *table(_CLASSES, _class_rows(snapshot)),
+        "",
+        *table(levels, _level_rows(snapshot)),
+        "",
+        f"{target.title}: Terrace {target.layout.library_version}, rung {snapshot.rung}; live "
+        f"{human_bytes(live)}; mapped {human_bytes(snapshot.committed)}",
+    ]
