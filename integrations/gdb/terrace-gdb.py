@@ -141,7 +141,7 @@ class GdbTarget(Target):
             if chosen is not None:
                 chosen.switch()
         program = gdb.current_progspace().filename or ""
-        inside = self.within(mappings, threads, program)
+        inside = len(self.inside(mappings, threads, program))
         return Capture(Copy(segments, self.memory), mappings, threads, inside=inside)
 
     def _segments(self, start: int, end: int) -> list[Segment]:

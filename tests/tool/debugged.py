@@ -19,6 +19,7 @@ from conftest import MAIN, ROOT
 
 BUILD = ROOT / "build" / "release"
 LIBRARY = BUILD / "libterrace.so"
+PATIENCE = 120  # seconds, for what a loaded machine takes its time to do
 SOURCE = ROOT / "tests" / "tool" / "programs" / "leaks.c"
 
 
@@ -58,7 +59,7 @@ def running(
     process = _started(program, tuple(map(str, arguments)), environment, None)
     try:
         yield process
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     finally:
         process.kill()
@@ -72,7 +73,7 @@ def aborted(program: Path, directory: Path, *arguments: object) -> Path:
         pytest.skip(f"core files go to {pattern}")
     words = (*map(str, arguments), "abort")
     process = _started(program, words, {"LD_PRELOAD": str(LIBRARY)}, directory)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGABRT
     cores = list(directory.glob("core*"))
     if not cores:
@@ -83,7 +84,7 @@ def aborted(program: Path, directory: Path, *arguments: object) -> Path:
 def terrace(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-I", str(MAIN), *map(str, arguments)],
-        capture_output=True, text=True, timeout=120, check=False, **options,
+        capture_output=True, text=True, timeout=PATIENCE, check=False, **options,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from terrace.debug import commands, layout, reach, roots, symbols
 from terrace.debug.live import read_maps
 from terrace.debug.memory import Copy, Mapping, Segment, Thread, UnreadableError
 from terrace.debug.tables import Column, table
+from terrace.debug.target import Target
 from terrace.errors import TerraceError
 
 MAPS = """\
@@ -178,3 +179,42 @@ def test_tables_have_columns_of_the_widest_cell():
         "a          1,000",
         "long name      2",
     ]
+
+
+class FakeTarget(Target):
+    """A thread's stack, and where Terrace and libc are."""
+
+    library = "/lib/libterrace.so"
+    places = (
+        Mapping(0x1000, 0x2000, "r-xp", 0, library),
+        Mapping(0x5000, 0x6000, "r-xp", 0, "/lib/libc.so.6"),
+        Mapping(0x7000, 0x8000, "r-xp", 0, "/bin/program"),
+    )
+
+    def __init__(self, stack: list[int]) -> None:
+        self.memory = Copy([Segment(0x9000, np.array(stack, np.uint64).view(np.uint8))])
+
+    def mappings(self):
+        return list(self.places)
+
+    def capture(self, select):
+        raise NotImplementedError
+
+    def descriptors(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("pc", "stack", "program", "inside"),
+    [
+        (0x1800, [0, 0, 0], "/bin/program", True),
+        (0x5800, [0x1810, 0, 0], "/bin/program", True),  # memcpy, which Terrace has called
+        (0x5800, [0x7810, 0, 0x1810], "/bin/program", False),  # a function has left it there
+        (0x7800, [0x1810, 0, 0], "/bin/program", False),
+        (0x1800, [0, 0, 0], "/lib/libterrace.so", False),  # linked: it can not be told
+    ],
+)
+def test_which_threads_are_within_terrace(pc, stack, program, inside):
+    target = FakeTarget(stack)
+    one = Thread(1, pc, 0x9000, np.zeros(0, np.uint64))
+    assert target.inside(target.mappings(), [one], program) == ([one] if inside else [])

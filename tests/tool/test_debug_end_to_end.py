@@ -9,11 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from conftest import MAIN, ROOT
-from debugged import BUILD, LIBRARY, aborted, compiled, report, running, said, terrace
+from debugged import BUILD, LIBRARY, PATIENCE, aborted, compiled, report, running, said, terrace
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
@@ -50,13 +51,13 @@ def first_address(lines: list[str]) -> int:
 
 
 def in_the_end(subcommand: str, pid: int, good) -> None:
-    """Of a program whose threads are in Terrace nearly all the time, which a report says."""
-    for _ in range(4):
+    """Of a program whose threads are in Terrace nearly all the time: which a report may meet."""
+    ends = time.monotonic() + PATIENCE
+    while True:
         _, lines = said(subcommand, pid)
         if good(lines):
             return
-        assert "within Terrace" in lines[-1], lines
-    pytest.fail("\n".join(lines))
+        assert time.monotonic() < ends, "\n".join(lines)
 
 
 def has_no_fault(lines: list[str]) -> bool:
@@ -117,13 +118,21 @@ def test_threads_that_allocate_meanwhile_add_nothing(program):
             in_the_end("verify", process.pid, has_no_fault)
 
 
+def state(pid: int) -> str:
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return next(line.split(None, 1)[1] for line in status.splitlines() if line.startswith("State"))
+
+
 def test_a_stopped_process_stays_stopped(program):
     with running(program, 4, 100) as process:
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
         assert leaked(report("findleaks", process.pid))[0] == 4
-        status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
-        assert "State:\tT (stopped)" in status
+        # Who was let go goes through the kernel once more, on a CPU, until it stands still again.
+        ends = time.monotonic() + PATIENCE
+        while state(process.pid) != "T (stopped)" and time.monotonic() < ends:
+            time.sleep(0.01)
+        assert state(process.pid) == "T (stopped)"
         process.send_signal(signal.SIGCONT)
 
 
@@ -210,6 +219,21 @@ def test_umastat_counts_what_the_program_has(program):
     assert {"core", "processor", "slabs", "spans"} <= set(rows)
 
 
+def held_by_magazines(pid: int, size: int) -> list[int]:
+    """Some addresses."""
+    from terrace.debug.commands import open_target
+    from terrace.debug.heap import Classes
+    from terrace.debug.magazines import Magazines
+
+    target = open_target(str(pid))
+    classes = Classes(target.layout, target.memory)
+    homes = {h for h, c in enumerate(classes.of_home) if c and classes.sizes[c] == size}
+    magazines = Magazines(target.layout, target.memory, classes)
+    held = [magazines.rounds(m).tolist()[0] for m in magazines if m.home in homes and m.count]
+    assert held
+    return held
+
+
 def test_whatis_knows_allocated_freed_and_foreign(program):
     with running(program, 17, 100) as process:
         address = first_address(report("findleaks", process.pid))
@@ -220,9 +244,12 @@ def test_whatis_knows_allocated_freed_and_foreign(program):
         assert whatis(address + 9) == (
             f"{address:#x}+0x9 is allocated, size class 112, slab {address & ~0xFFFF:#x}"
         )
-        seen = [whatis(address + i * 112) for i in range(17, 400, 13)]
-        assert any("is freed, in the " in s and "magazine of slot" in s for s in seen)
-        assert any("is freed, in its slab" in s for s in seen)
+        # The program has freed blocks of this size, on one core or on several, and never had most
+        # of the slab's.
+        seen = [whatis(at) for at in held_by_magazines(process.pid, 112)]
+        assert all("is freed, in the " in s and " of s" in s for s in seen), seen
+        last = (address & ~0xFFFF) + (1 << 16) - 3 * 112
+        assert "is freed, in its slab" in whatis(last)
         assert "not mapped" in whatis(16)
         maps = Path(f"/proc/{process.pid}/maps").read_text(encoding="utf-8")
         stack = next(line for line in maps.splitlines() if line.endswith("[stack]"))

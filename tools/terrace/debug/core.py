@@ -187,8 +187,8 @@ class CoreTarget(Target):
     def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:  # noqa: ARG002
         """All of it is there already."""
         threads = _threads(self._note)
-        inside = self.within(self._mappings, threads, self._program())
-        return Capture(self.memory, self._mappings, threads, inside=inside)
+        inside = self.inside(self._mappings, threads, self._program())
+        return Capture(self.memory, self._mappings, threads, inside=len(inside))
 
     def _program(self) -> str:
         headers = self._auxiliary(_PHDR)

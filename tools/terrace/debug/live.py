@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import mmap
 import os
 import time
@@ -28,8 +29,9 @@ _VECTORS = 1024  # IOV_MAX
 _BATCH = 16 << 20
 _RESIDENT = 62  # bits 62 and 63 of a page's entry in pagemap: it is swapped, it is present
 _SPARSE = 1 << 16  # longer requests look which pages there are
-_ATTEMPTS = 10  # to find all threads outside of Terrace
-_A_MOMENT = 0.002
+# Seconds: to find all threads outside of Terrace; that those inside go on, at first and at most.
+_PATIENCE, _A_MOMENT, _LONGEST_MOMENT = 1.0, 0.0005, 0.05
+_ROUNDS = 16
 _TIMES_AS_MUCH = 2  # memory that findleaks takes, of what it copies
 
 Runs = npt.NDArray[np.uint64]  # a row each: address, bytes
@@ -280,14 +282,21 @@ class LiveTarget(Target):
         return _pieces(np.concatenate([np.zeros((0, 2), np.uint64), *parts]))
 
     def _outside(self, process: ptrace.Stopped) -> tuple[list[Thread], int]:
-        """Of a thread within Terrace, blocks may be on their way between levels."""
+        """Of a thread within Terrace, blocks may be on their way between levels.
+
+        Only such threads go on, so none that is outside gets in again. Now and then all do: one
+        may wait for what another holds that does not look as if it were inside.
+        """
         program = os.path.realpath(self._proc / "exe")
         mappings = self.mappings()
-        for attempt in range(_ATTEMPTS):
-            if attempt:
-                process.again(_A_MOMENT)
+        ends = time.monotonic() + _PATIENCE
+        moment = _A_MOMENT
+        for attempt in itertools.count(1):
             threads = process.threads()
-            inside = self.within(mappings, threads, program)
-            if inside == 0:
-                break
-        return threads, inside
+            inside = self.inside(mappings, threads, program)
+            if not inside or time.monotonic() > ends:
+                return threads, len(inside)
+            everybody = attempt % _ROUNDS == 0
+            process.again(moment, None if everybody else [t.tid for t in inside])
+            moment = min(2 * moment, _LONGEST_MOMENT)
+        raise AssertionError

@@ -84,18 +84,20 @@ class Stopped:
         if not self._pending:
             raise TerraceError(f"process {self._pid} has ended")
 
-    def again(self, seconds: float) -> None:
-        """Lets them run for a moment."""
-        for tid, pending in self._pending.items():
+    def again(self, seconds: float, tids: list[int] | None) -> None:
+        """Lets some threads run for a moment; None: all of them."""
+        chosen = [tid for tid in self._pending if tids is None or tid in tids]
+        for tid in chosen:
             with contextlib.suppress(OSError):
-                _ptrace(_CONT, tid, 0, pending)
+                _ptrace(_CONT, tid, 0, self._pending[tid])
             self._pending[tid] = 0
         time.sleep(seconds)
-        self.since = time.monotonic()
-        for tid in self._pending:
+        if tids is None:
+            self.since = time.monotonic()
+        for tid in chosen:
             with contextlib.suppress(OSError):
                 _ptrace(_INTERRUPT, tid)
-        self._wait_for(list(self._pending))
+        self._wait_for(chosen)
         self.stop()
 
     def threads(self) -> list[Thread]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,11 @@ from terrace.debug.memory import Copy, Mapping, Memory, Thread, UnreadableError
 from terrace.errors import TerraceError
 
 Range = tuple[int, int]
+
+# Words above the stack pointer in which a function of libc that Terrace calls has its return
+# address. More would meet what functions have left there that have returned.
+_RETURN_WITHIN = {"libc": 2, "[vdso]": 16}
+_LIBC = re.compile(r"libc[.-].*")
 
 
 @dataclass
@@ -47,12 +53,23 @@ class Target(ABC):
     def descriptors(self) -> list[tuple[Mapping, int]]:
         """Where descriptors are: the mapping of the object's beginning, and the address."""
 
-    def within(self, mappings: list[Mapping], threads: list[Thread], program: str) -> int:
-        """How many threads are in Terrace's code; 0 where it can not be told from the program's."""
-        code = [m for m in mappings if m.path == self.library and "x" in m.permissions]
+    def inside(self, mappings: list[Mapping], threads: list[Thread], program: str) -> list[Thread]:
+        """Threads in Terrace's code; none where it can not be told from the program's."""
         if self.library == program:
-            return 0
-        return sum(any(m.start <= t.pc < m.end for m in code) for t in threads)
+            return []
+        code = [m for m in mappings if m.path == self.library and "x" in m.permissions]
+
+        def is_ours(address: int) -> bool:
+            return any(m.start <= address < m.end for m in code)
+
+        def has_called(thread: Thread) -> bool:
+            """Terrace called what it is in now: memcpy, or the clock."""
+            where = next((m.path for m in mappings if m.start <= thread.pc < m.end), "")
+            words = _RETURN_WITHIN.get(_LIBC.sub("libc", where.rpartition("/")[2]), 0)
+            stack = self.memory.sparse(thread.sp // 8 * 8, 8 * words).view("<u8")
+            return any(is_ours(address) for address in stack.tolist())
+
+        return [t for t in threads if is_ours(t.pc) or has_called(t)]
 
     @cached_property
     def layout(self) -> Layout:
