@@ -40,8 +40,12 @@ def _tuned(name: str, *settings: str) -> Subject:
     return Subject(name, {"GLIBC_TUNABLES": ":".join(f"glibc.malloc.{s}" for s in settings)})
 
 
+def without_cache() -> Subject:
+    return _tuned(LOCK, "tcache_count=0")
+
+
 def subjects(present: Sequence[Subject]) -> list[Subject]:
-    without = [_tuned(LOCK, "tcache_count=0"), _tuned(ONE_LOCK, "tcache_count=0", "arena_max=1")]
+    without = [without_cache(), _tuned(ONE_LOCK, "tcache_count=0", "arena_max=1")]
     return [*present, *without, _tuned(TO_448, "tcache_max=448")]
 
 
