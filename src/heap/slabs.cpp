@@ -19,6 +19,8 @@ using span::no_granule;
 
 namespace {
 
+constinit thread_local GranuleIndex made_here = no_granule;
+
 // Free blocks of the hardened build hold zeroes.
 void clear(std::byte* from, std::size_t bytes) noexcept {
   if (!os::purge(from, bytes)) std::memset(from, 0, bytes);
@@ -26,7 +28,14 @@ void clear(std::byte* from, std::size_t bytes) noexcept {
 
 }  // namespace
 
+const void* Slabs::take_made_slab(HomeClass h) const noexcept {
+  const GranuleIndex first = made_here;
+  made_here = no_granule;
+  return first == no_granule || home_at_granule(first) != h ? nullptr : spans_->window().address(first);
+}
+
 // Called with the class locked; the span lock is below it in rank.
+
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   Class& c = class_at(h);
   const Shape& s = shape(h);
@@ -36,6 +45,7 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   const span::Window& window = spans_->window();
   SlabRecord& r = slab(found.first);
   if (hardened && !found.untouched) clear(window.address(found.first), s.granules * span::granule_size);
+  made_here = found.first;
   r.block_count = static_cast<std::uint16_t>(s.blocks);
   r.free_blocks = static_cast<std::uint16_t>(s.blocks);
   r.list = static_cast<std::uint8_t>(In::none);

@@ -119,6 +119,9 @@ class Slabs {
   }
   /// Of a magazine that holds blocks: the word it lies in may be that of home 0.
   HomeClass home_of(level::Magazine m) const noexcept { return any_class_of(pointer_to(*m.begin())); }
+  /// The slab that the calling thread has made last, once; null: none, or not of that class.
+  const void* take_made_slab(HomeClass h) const noexcept;
+
   /// Of a class of object caches, whether p is one of its blocks.
   bool is_object_of(HomeClass h, const void* p) const noexcept {
     if (!spans_->window().contains(p)) return false;

@@ -21,6 +21,7 @@ enum class Metadata : std::uint8_t {
   checks,      // TERRACE_CHECK: registry, quarantine, guarded pages
   statistics,  // what a parent had counted before its child was forked
   arenas,      // of vmem: their state, segments, tables of what is allocated
+  logs,        // UMEM_LOGGING
   count_
 };
 inline constexpr std::size_t metadata_count = static_cast<std::size_t>(Metadata::count_);

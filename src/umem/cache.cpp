@@ -9,6 +9,7 @@
 #include "os/threads.h"
 #include "os/yield.h"
 #include "umem/debug.h"
+#include "umem/log.h"
 #include "umem/messages.h"
 #include "umem/options.h"
 
@@ -170,6 +171,7 @@ void free_raw(const Cache& c, void* object) noexcept {
 
 void* allocate_past_levels(Cache& c) noexcept {
   void* const object = allocate_raw(c);
+  log_slab(c);
   if (object == nullptr) return nullptr;
   if (!construct(c, object)) {
     free_raw(c, object);
@@ -182,6 +184,7 @@ void* allocate_past_levels(Cache& c) noexcept {
 void* allocate_in_levels(Cache& c) noexcept {
   bool raw = false;
   void* const object = heap.levels().allocate_object(c.home, raw);
+  log_slab(c);
   if (object == nullptr || !raw || construct(c, object)) return object;
   heap.levels().free_raw(object);
   return nullptr;

@@ -105,19 +105,19 @@ void say_what(Fault fault, const Cache& c, const void* object, const Details& d)
 
 void say_time(const Record& r, const void* object, std::uint64_t ago) noexcept {
   Message m;
-  m.text("previous transaction on buffer ").pointer(object).text(":\nthread=").decimal(r.thread).text("  time=T-");
+  m.text("previous transaction on buffer ").pointer(object).text(":\nthread=").decimal(r.event.thread).text("  time=T-");
   m.decimal(ago / 1'000'000'000).text(".");
   char digits[10];  // nine, with zeroes in front
   std::uint64_t rest = ago % 1'000'000'000;
   for (int i = 8; i >= 0; --i, rest /= 10) digits[i] = static_cast<char>('0' + rest % 10);
-  m.text({digits, 9}).text("  slab=").pointer(heap.slab_start(object)).text("  cache: ").text(r.cache->name).text("\n");
+  m.text({digits, 9}).text("  slab=").pointer(heap.slab_start(object)).text("  cache: ").text(r.event.cache->name).text("\n");
 }
 
 void say_last_transaction(const Record& r, const void* object) noexcept {
-  if (r.nanoseconds == 0) return;
-  const std::uint64_t ago = os::monotonic_nanoseconds() - r.nanoseconds;
+  if (r.event.what == Happened::nothing) return;
+  const std::uint64_t ago = os::monotonic_nanoseconds() - r.event.nanoseconds;
   say_time(r, object, ago);
-  say_stack(r.stack, r.depth);
+  say_stack(r.stack, r.event.depth);
 }
 
 // All that is known; then the end, unless `noabort`.
@@ -129,16 +129,37 @@ void report(Fault fault, const Cache& c, const void* object, const Record* recor
 }
 
 bool record_is_sound(const Cache& c, const Record* r, const void* object) noexcept {
-  return r != nullptr && heap.is_plain(r) && r->object == object && r->cache == &c;
+  return r != nullptr && heap.is_plain(r) && r->event.object == object && r->event.cache == &c;
 }
 
 std::size_t frames_of(const Cache& c) noexcept { return (c.debug & debug_audit) != 0 ? options.frames : 0; }
 
-void note(const Cache& c, Record& r) noexcept {
+// The record's event is the last one then; each entry of the log leads to the one before it.
+void note(const Cache& c, Record& r, Happened what, const LogEntry* contents = nullptr) noexcept {
   if ((c.debug & debug_audit) == 0) return;
-  r.nanoseconds = os::monotonic_nanoseconds();
-  r.thread = static_cast<std::uint32_t>(os::thread_id());
-  r.depth = os::capture_stack(r.stack, options.frames);
+  Event& e = r.event;
+  e.nanoseconds = os::monotonic_nanoseconds();
+  e.thread = static_cast<std::uint32_t>(os::thread_id());
+  e.depth = static_cast<std::uint16_t>(os::capture_stack(r.stack, options.frames));
+  e.what = what;
+  e.contents = contents;
+  if (umem_transaction_log == nullptr) return;
+  const LogEntry* const entry = umem_transaction_log->add(e, c.size, r.stack, e.depth * sizeof(void*));
+  if (entry != nullptr) e.last_log = entry;
+}
+
+// What the object holds, into the log.
+const LogEntry* save_contents(const Cache& c, const void* object) noexcept {
+  if ((c.debug & debug_audit) == 0 || (c.debug & debug_contents) == 0 || umem_content_log == nullptr) return nullptr;
+  const Event e{.object = object,
+                .cache = &c,
+                .nanoseconds = os::monotonic_nanoseconds(),
+                .thread = static_cast<std::uint32_t>(os::thread_id()),
+                .depth = 0,
+                .what = Happened::held,
+                .last_log = nullptr,
+                .contents = nullptr};
+  return umem_content_log->add(e, c.size, object, min_of<std::uint64_t>(c.size, options.contents));
 }
 
 // An object that has just left its slab. False: there is no memory for its record.
@@ -146,7 +167,14 @@ bool prepare(Cache& c, void* object) noexcept {
   const std::size_t bytes = sizeof(Record) + frames_of(c) * sizeof(void*);
   auto* const r = static_cast<Record*>(heap.allocate_plain(bytes, alignof(Record)));
   if (r == nullptr) return false;
-  *r = {.object = object, .cache = &c, .nanoseconds = 0, .thread = 0, .depth = 0};
+  r->event = {.object = object,
+              .cache = &c,
+              .nanoseconds = 0,
+              .thread = 0,
+              .depth = 0,
+              .what = Happened::nothing,
+              .last_log = nullptr,
+              .contents = nullptr};
   fill(c, object, freed_pattern);
   tag_of(c, object) = {.redzone = redzone_pattern, .record = r, .state = address_in(r) ^ free_state};
   return true;
@@ -198,6 +226,7 @@ void* debug_allocate(Cache& c) noexcept {
   const bool keeps = (c.debug & debug_nomagazine) == 0 && (c.flags & UMC_NOMAGAZINE) == 0;
   void* const object = keeps ? heap.levels().allocate_object(c.home, raw) : heap.levels().allocate_raw_object(c.home);
   if (object == nullptr) return nullptr;
+  log_slab(c);
   if ((raw || !keeps) && !prepare(c, object)) {
     heap.levels().free_raw(object);
     return nullptr;
@@ -211,7 +240,7 @@ void* debug_allocate(Cache& c) noexcept {
   fill(c, object, fresh_pattern);
   t.redzone = redzone_pattern;
   t.state = address_in(t.record) ^ allocated_state;
-  note(c, *t.record);
+  note(c, *t.record, Happened::allocated);
   if (construct(c, object)) return object;
   make_free(c, object);
   heap.levels().free_object(object, c.home);
@@ -229,8 +258,9 @@ void debug_free(Cache& c, void* object) noexcept {
   if (!check_tag(c, object, allocated_state)) return;  // with `noabort`: it is not freed
   const Tag& t = tag_of(c, object);
   if (t.redzone != redzone_pattern) report(Fault::redzone, c, object, t.record);
+  const LogEntry* const contents = save_contents(c, object);
   if (c.destruct != nullptr) c.destruct(object, c.private_data);
-  note(c, *t.record);
+  note(c, *t.record, Happened::freed, contents);
   make_free(c, object);
   if ((c.debug & debug_nomagazine) == 0 && (c.flags & UMC_NOMAGAZINE) == 0) return heap.levels().free_object(object, c.home);
   forget_object(&c, object);

@@ -8,18 +8,15 @@
 // freed. The record of an object is made when it leaves its slab; it says where it is and, with `audit`, what happened last.
 #pragma once
 
-#include "umem/cache.h"
+#include "umem/log.h"
 
 namespace terrace::umem {
 
-/// What happened last to an object. A debugger reads it.
+/// What happened last to an object, as an entry of a log has it. A debugger reads it. Nothing, until it has happened and where
+/// `audit` is off; object and cache are there all the same.
 struct Record {
-  const void* object;
-  const Cache* cache;
-  std::uint64_t nanoseconds;  // monotonic; 0: nothing happened yet
-  std::uint32_t thread;       // its number
-  std::uint32_t depth;        // of stack
-  const void* stack[];
+  Event event;
+  const void* stack[];  // event.depth
 };
 /// Behind an object.
 struct Tag {

@@ -48,6 +48,9 @@ Message::~Message() {
   if (options.verbose) os::write_all(os::standard_error, written());
 }
 
+// The thread that was writing one does not exist there; what it wrote may be half a line.
+void messages_after_fork_in_child() noexcept { mutex.forget_holder(); }
+
 void say_stack(const void* const* frames, unsigned depth) noexcept {
   for (unsigned i = 0; i < depth; ++i) {
     Message line;

@@ -29,6 +29,9 @@ void say_stack() noexcept;
 /// The same of what was captured earlier.
 void say_stack(const void* const* frames, unsigned depth) noexcept;
 
+/// In a forked child.
+void messages_after_fork_in_child() noexcept;
+
 /// The heap is not as it should be, which has been said: ends the process by SIGABRT, unless `noabort`.
 void heap_is_corrupt() noexcept;
 /// As heap_is_corrupt(), with a line of its own, always: "umem: <text>".

@@ -15,6 +15,8 @@ namespace {
 constexpr std::uint64_t largest_class = 128 * 1024;
 constexpr std::uint64_t most_frames = 32;  // of what the unwinder is asked for
 
+constexpr std::uint64_t usual_log = 64 * 1024;
+
 struct Item {
   std::string_view name, value;
   bool has_value = false;
@@ -133,7 +135,7 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
   for_each_item("UMEM_DEBUG", text, complain, [&](const Item& item) {
     std::uint64_t value = 0;
     const auto set = [&](unsigned flags) { return flag(item, [&] { out.debug |= flags; }); };
-    if (item.name == "default") return set(debug_audit | debug_deadbeef | debug_redzone);
+    if (item.name == "default") return set(debug_audit | debug_contents | debug_deadbeef | debug_redzone);
     if (item.name == "guards") return set(debug_deadbeef | debug_redzone);
     if (item.name == "checknull") return set(debug_checknull);
     if (item.name == "verbose" || item.name == "allverbose") return flag(item, [&] { out.verbose = true; });
@@ -146,8 +148,12 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
       out.debug |= debug_audit | debug_redzone;
       return Result::ok;
     }
+    if (item.name == "contents") {
+      out.debug |= debug_contents;
+      return item.has_value ? size_of(item, out.contents) : Result::ok;
+    }
     if (item.name == "maxverify") return size_of(item, out.verify);
-    for (const char* name : {"contents", "firewall", "lite", "nosignal", "random"}) {
+    for (const char* name : {"firewall", "lite", "nosignal", "random"}) {
       if (item.name == name) return Result::not_yet;
     }
     if (item.name == "mtbf") {
@@ -159,11 +165,21 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
   });
 }
 
-void parse_logging(const char* text, Complain complain) noexcept {
-  for_each_item("UMEM_LOGGING", text, complain, [](const Item& item) {
-    for (const char* name : {"transaction", "contents", "fail", "slab"}) {
-      if (item.name == name) return Result::not_yet;
+void parse_logging(const char* text, Options& out, Complain complain) noexcept {
+  for_each_item("UMEM_LOGGING", text, complain, [&](const Item& item) {
+    const auto log = [&](std::uint64_t& bytes) {
+      std::uint64_t wanted = usual_log;
+      const Result r = item.has_value ? size_of(item, wanted) : Result::ok;
+      if (r == Result::ok) bytes = wanted;
+      return r;
+    };
+    if (item.name == "transaction") return log(out.transaction_log);
+    if (item.name == "contents") {
+      out.debug |= debug_contents;
+      return log(out.content_log);
     }
+    if (item.name == "fail") return log(out.failure_log);
+    if (item.name == "slab") return log(out.slab_log);
     return Result::unknown;
   });
 }

@@ -16,9 +16,11 @@ enum Debug : unsigned {
   debug_audit = 0x1,     // who did what last, with a stack
   debug_deadbeef = 0x2,  // patterns in free and in fresh objects
   debug_redzone = 0x4,   // a pattern behind each object
+  debug_contents = 0x8,  // what an object held when it was freed, in a log
   debug_nomagazine = 0x20,
   debug_checknull = 0x1000,  // an allocation that would give NULL ends the process
 };
+/// What makes each object be looked at.
 inline constexpr unsigned debug_of_objects = debug_audit | debug_deadbeef | debug_redzone;
 
 /// One of size_add, size_remove, size_clear.
@@ -39,8 +41,11 @@ struct Options {
   unsigned debug = 0;
   unsigned frames = 15;
   std::uint64_t verify = ~std::uint64_t{0};  // bytes of an object that are compared with patterns
+  std::uint64_t contents = 256;              // bytes of an object that go into the log
   std::uint32_t mtbf = 0;
   bool verbose = false, no_abort = false;
+  // UMEM_LOGGING: bytes; 0: none
+  std::uint64_t transaction_log = 0, content_log = 0, failure_log = 0, slab_log = 0;
 };
 
 /// Called with each item that is not known, or whose value makes no sense.
@@ -48,7 +53,7 @@ using Complain = void (*)(const char* variable, const char* item, std::size_t le
 
 void parse_options(const char* text, Options& out, Complain complain) noexcept;
 void parse_debug(const char* text, Options& out, Complain complain) noexcept;
-void parse_logging(const char* text, Complain complain) noexcept;
+void parse_logging(const char* text, Options& out, Complain complain) noexcept;
 
 extern Options options __attribute__((visibility("hidden")));
 

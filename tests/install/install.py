@@ -390,11 +390,17 @@ int main(int argc, char **argv) {
 """
 
 
+UMEM_FOR_DEBUGGERS = {
+    *("umem_error_buffer", "umem_error_begin"),
+    *("umem_transaction_log", "umem_content_log", "umem_failure_log", "umem_slab_log"),
+}
+
+
 def check_umem(libdir: pathlib.Path, include: pathlib.Path, work: pathlib.Path) -> None:
     """What is written for illumos: cc prog.c -lumem; and the same in C++ without a C++ library."""
     source = work / "umem.c"
     source.write_text(UMEM_PROGRAM)
-    declared = declared_in(include / "umem.h") | declared_in(include / "sys/vmem.h") | {"umem_error_buffer", "umem_error_begin"}
+    declared = declared_in(include / "umem.h") | declared_in(include / "sys/vmem.h") | UMEM_FOR_DEBUGGERS
     for name, has_malloc in (("umem", False), ("umem_malloc", True)):
         library = libdir / f"lib{name}.so"
         assert f"[lib{name}.so.1]" in run("readelf", "-dW", library), "SONAME"

@@ -60,7 +60,8 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
     binary = scratch / program.source.stem
     subprocess.run(
         [
-            *("cc", "-O1", "-g", "-w", f"-I{include}", str(program.source), "-o", str(binary)),
+            *("cc", "-O1", "-g", "-w", "-fPIC", f"-I{include}"),  # -fPIC: no copies of variables
+            *(str(program.source), "-o", str(binary)),
             *(f"-L{libraries}", f"-l{program.library}", f"-Wl,-rpath,{libraries}"),
         ],
         check=True,

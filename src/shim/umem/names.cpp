@@ -10,6 +10,7 @@
 #include "umem/cache.h"
 #include "umem/debug.h"
 #include "umem/default_caches.h"
+#include "umem/log.h"
 #include "umem/messages.h"
 #include "umem/nofail.h"
 #include "umem/options.h"
@@ -41,12 +42,17 @@ void* allocate_plainly(std::size_t size) {
 
 // Fault injection, and what becomes of a NULL.
 template <class Attempt>
-void* debugged(int flags, Attempt attempt) {
+void* debugged(int flags, const umem_cache_t* cache, std::size_t size, Attempt attempt) {
   if ((flags & UMEM_NOFAIL) == 0 && umem::default_caches_on() && umem::is_to_fail()) {
+    umem::log_failure(cache, size);
     errno = ENOMEM;
     return nullptr;
   }
-  void* const p = umem::until_it_succeeds(flags, attempt);
+  void* const p = umem::until_it_succeeds(flags, [&] {
+    void* const q = attempt();
+    if (q == nullptr) umem::log_failure(cache, size);
+    return q;
+  });
   if (p == nullptr && (umem::options.debug & umem::debug_checknull) != 0) umem::panic("out of heap space");
   return p;
 }
@@ -54,7 +60,7 @@ void* debugged(int flags, Attempt attempt) {
 __attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
   if (size == 0) return nullptr;
   if (!umem::default_caches_on()) return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
-  return debugged(flags, [=] {
+  return debugged(flags, nullptr, size, [=] {
     void* const p = umem::allocate_by_size(size);
     if (p == nullptr) errno = ENOMEM;
     return p;
@@ -68,7 +74,7 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
     errno = EINVAL;
     return nullptr;
   }
-  return debugged(flags, [=] {
+  return debugged(flags, nullptr, size, [=] {
     void* const p = heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
     if (p == nullptr) errno = ENOMEM;
     return p;
@@ -87,7 +93,7 @@ TERRACE_INLINE void release(void* memory, std::size_t size) {
 
 __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, int flags) {
   umem::update_if_due();
-  return debugged(flags, [=] { return umem::allocate_slow(*cache); });
+  return debugged(flags, cache, cache->size, [=] { return umem::allocate_slow(*cache); });
 }
 
 constexpr heap::Heap::UpperLocks locks{
@@ -106,7 +112,12 @@ constexpr heap::Heap::UpperLocks locks{
           umem::caches.reset_after_fork();
           vmem::reset_arenas_after_fork();
         },
-    .in_child = []() noexcept { umem::update_after_fork_in_child(); },
+    .in_child =
+        []() noexcept {
+          umem::update_after_fork_in_child();
+          umem::messages_after_fork_in_child();
+          umem::logs_after_fork_in_child();
+        },
 };
 
 }  // namespace
@@ -134,7 +145,7 @@ void read_wishes() {
   umem::Options& o = umem::options;
   umem::parse_debug(wish("UMEM_DEBUG", _umem_debug_init), o, complain);
   umem::parse_options(wish("UMEM_OPTIONS", _umem_options_init), o, complain);
-  umem::parse_logging(wish("UMEM_LOGGING", _umem_logging_init), complain);
+  umem::parse_logging(wish("UMEM_LOGGING", _umem_logging_init), o, complain);
 }
 
 // The hooks of a program are its functions: they may allocate, and find a heap without options.
@@ -146,8 +157,9 @@ __attribute__((constructor(102))) void at_start() {
   if (!heap::heap.ready()) return;
   if (o.has_perthread_cache)
     heap::heap.set_budget(max_of<std::uint64_t>(o.perthread_cache, 1) * heap::heap.core().slot_count());
-  if ((o.debug & umem::debug_audit) != 0) os::prefer_libunwind();
-  if (o.debug == 0 && o.size_changes == 0 && !o.no_magazines && o.mtbf == 0) return;
+  umem::open_logs(complain);
+  if ((o.debug & umem::debug_audit) != 0 || umem::any_log()) os::prefer_libunwind();
+  if (o.debug == 0 && !umem::any_log() && o.size_changes == 0 && !o.no_magazines && o.mtbf == 0) return;
   if (umem::open_default_caches()) heap::heap.redirect(umem::tagged_malloc);
 }
 
