@@ -74,7 +74,8 @@ class Log {
   /// A log of about `bytes`, in which an entry with `most_behind` bytes behind it has room. Null: no memory.
   static Log* open(const char* name, std::uint64_t bytes, std::size_t most_behind) noexcept;
 
-  /// Null: lost, since after some tries no writer was free. May be called in a handler that has interrupted it, with any lock held.
+  /// Null: lost, since after some tries no writer was free. May be called in a handler that has interrupted it, with any lock
+  /// held.
   const LogEntry* add(const Event& event, std::uint64_t size, const void* behind, std::size_t behind_bytes) noexcept;
   /// In a forked child: what threads were writing that do not exist here is left out.
   void after_fork_in_child() noexcept;
