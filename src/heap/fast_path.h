@@ -18,11 +18,12 @@
 namespace terrace::heap {
 
 struct alignas(cache_line) FastPath {
-  std::size_t size_limit = 0;       // sizes up to it are popped from the slot's words,
-  std::size_t subline_limit = 0;    // sizes up to it from the words of the slot's own home
-  std::uintptr_t extent_16ths = 0;  // free: (address - base) / 16 below it may be looked up in the page map
-  std::byte* base = nullptr;        // the window's
-  std::byte* slots = nullptr;       // slot 0
+  std::size_t size_limit = 0;        // sizes up to it are popped from the slot's words,
+  std::size_t subline_limit = 0;     // sizes up to it from the words of the slot's own home
+  std::size_t below_page_limit = 0;  // size_limit for a caller that aligns sizes of a page and more
+  std::uintptr_t extent_16ths = 0;   // free: (address - base) / 16 below it may be looked up in the page map
+  std::byte* base = nullptr;         // the window's
+  std::byte* slots = nullptr;        // slot 0
   arch::Area area{};
 };
 static_assert(sizeof(FastPath) <= cache_line);
@@ -51,11 +52,11 @@ TERRACE_INLINE bool has_slot(const FastPath& f) noexcept {
 
 // The number of the word is that of home 0; the word of another home lies one word lower for each slot further on, which is a
 // stride of one word less. No branch tells the two kinds of classes apart: programs mix their sizes as no predictor can learn.
-template <class Slow>
+template <std::size_t FastPath::*limit = &FastPath::size_limit, class Slow>
 TERRACE_INLINE void* allocate_or(std::size_t size, Slow slow) noexcept(noexcept(slow())) {
   const FastPath& f = fast_path;
   const std::size_t last = size - 1;  // of 0 bytes: out of all limits
-  if (last < f.size_limit && has_slot(f)) [[likely]] {
+  if (last < f.*limit && has_slot(f)) [[likely]] {
     std::size_t below = 0;
     below -= last < f.subline_limit ? 1 : 0;
     __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways

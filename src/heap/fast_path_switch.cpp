@@ -5,6 +5,7 @@
 #include "heap/fast_path.h"
 #include "level/closed.h"
 #include "os/membarrier.h"
+#include "os/memory.h"
 #include "os/threads.h"
 
 namespace terrace::heap {
@@ -28,13 +29,17 @@ void FastPathSwitch::publish(const Wanted& wanted, const arch::Area& area) noexc
 void FastPathSwitch::enable() noexcept {
   if (!is_seen_) return;
   // [H2] release: on x86-64 an order for the compiler only; elsewhere one more reason.
-  if (wanted_.sizes) __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
+  if (wanted_.sizes) {
+    __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
+    __atomic_store_n(&fast_path.below_page_limit, os::smallest_page - 1, __ATOMIC_RELEASE);
+  }
   if (wanted_.sublines) __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
   __atomic_store_n(&fast_path.extent_16ths, wanted_.window->extent() / 16, __ATOMIC_RELEASE);
 }
 
 void FastPathSwitch::disable() noexcept {
   __atomic_store_n(&fast_path.subline_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&fast_path.below_page_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.size_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.extent_16ths, std::uintptr_t{0}, __ATOMIC_SEQ_CST);
 }

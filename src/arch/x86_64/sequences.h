@@ -57,6 +57,14 @@
   "imulq %[stride], %[slot]\n\t"                             \
   "addq %[base], %[slot]\n\t"
 
+// The offset of the slot's number is read where it is needed: with it in a register, callers that keep their arguments for a cold
+// way would have one register too few, and save another.
+#define TERRACE_SEQ_SLOT_FROM_MEMORY                         \
+  "movq %[sl], %[slot]\n\t"                                  \
+  "movslq %%fs:(%[slot]), %[slot]\n\t"                       \
+  "imulq %[stride], %[slot]\n\t"                             \
+  "addq %[base], %[slot]\n\t"
+
 // The word of a class in an array of words. Its address is put together once, before the word is read: Intel processors since
 // Golden Cove forward a store to a load of the same word in no time where both name one register and a displacement, and in
 // about five cycles where an index is added. Two calls in turn wait for that.
@@ -82,7 +90,7 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
 #if defined(TERRACE_INJECT)
   std::uint64_t scratch;
 #endif
-  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_WORD TERRACE_SEQ_DELAY(0)
+  __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_FROM_MEMORY TERRACE_SEQ_WORD TERRACE_SEQ_DELAY(0)
                "movq %c[off](%[slot]), %[word]\n\t"
                "movq -8(%[rounds],%[word]), " TERRACE_SEQ_BLOCK "\n\t"
                "testq " TERRACE_SEQ_BLOCK ", " TERRACE_SEQ_BLOCK "\n\t"
@@ -92,7 +100,7 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
                "incq %c[popped](%[slot])\n\t"
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : TERRACE_SEQ_BLOCK_AND_SCRATCH, [word] "=&r"(word), [slot] "=&r"(slot)
-               : [cs] "r"(area.critical_section), [sl] "r"(area.slot), [base] "m"(base), [cls] "r"(cls),
+               : [cs] "r"(area.critical_section), [sl] "m"(area.slot), [base] "m"(base), [cls] "r"(cls),
                  [stride] "r"(stride), [rounds] "r"(rounds), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory"
                : nothing);
