@@ -150,8 +150,22 @@ bool DepotLevel::age() noexcept {
   return true;
 }
 
+// A stack that somebody wanted since the last look loses its oldest magazine, any other all.
 void DepotLevel::age_prepared() noexcept {
-  for_each_object(true, [this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
+  for_each_object(true, [this](HomeClass h) {
+    level::Depots& depots = depots_for(h);
+    const std::size_t key = key_for(h);
+    for (Place place; place.depot < depots.depots(); ++place.depot) {
+      for (unsigned left = depots.marks(place.depot, key); left != 0; left &= left - 1) {
+        place.shard = static_cast<unsigned>(std::countr_zero(left));
+        level::Shard& shard = depots.at(place);
+        for (unsigned n = shard.was_recent(key) ? 1 : all; n != 0 && give_up_oldest(shard, key, h); --n) {
+        }
+        shard.was_recent(key);  // what was given up was no wish
+        depots.unmark_if_empty(place, key);
+      }
+    }
+  });
 }
 
 void DepotLevel::drain() noexcept {

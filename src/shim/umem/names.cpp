@@ -59,6 +59,7 @@ void* debugged(int flags, const umem_cache_t* cache, std::size_t size, Attempt a
 
 __attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
   if (size == 0) return nullptr;
+  umem::update_if_due();
   if (!umem::default_caches_on()) return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
   return debugged(flags, nullptr, size, [=] {
     void* const p = umem::allocate_by_size(size);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs that misuse libumem's interface, one for each message; each says what is to happen.
+"""Programs that say themselves what is to happen: messages/, each misuses libumem's interface in a way
+that has a message, and options/, each looks at what an item of UMEM_OPTIONS does.
 
 A program's first comment has: object (which library), UMEM_DEBUG and UMEM_OPTIONS, how it ends,
 and all of what it says on standard error. %p is an address, %x and %d numbers, "..." any lines.
@@ -87,9 +88,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libraries", type=Path, required=True)
     parser.add_argument("--include", type=Path, required=True)
+    parser.add_argument("--programs", default="messages", help="folder; default: messages")
     parser.add_argument("names", nargs="*", help="of programs; default: all")
     arguments = parser.parse_args()
-    sources = sorted((HERE / "messages").glob("*.c"))
+    sources = sorted((HERE / arguments.programs).glob("*.c"))
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
         for source in sources:
