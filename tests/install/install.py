@@ -17,227 +17,10 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
 SKIP = 77
 
-C_PROGRAM = r"""
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <terrace/cs.h>
-#include <terrace/malloc.h>
-#include <terrace/stats.h>
-#include <terrace/version.h>
-
-int main(void) {
-  char *p = malloc(100);
-  memset(p, 1, 100);
-  /* The class of 112 bytes: glibc would say 104. */
-  if (malloc_usable_size(p) != 112) return 1;
-  free(p);
-  if (terrace_cs_begin() < 0 || terrace_rung()[0] == '\0') return 2;
-  p = terrace_malloc(10);
-  free(p);
-  char text[200000];
-  if (terrace_stats_json(text, sizeof text) >= sizeof text || strstr(text, "\"allocations\":0,") == text) return 3;
-  puts(terrace_version());
-  return 0;
-}
-"""
-
-CXX_PROGRAM = r"""
-#include <cstdio>
-#include <cstdlib>
-#include <malloc.h>
-#include <new>
-#include <string>
-#include <terrace/cs.h>
-#include <terrace/malloc.h>
-#include <terrace/stats.h>
-#include <terrace/version.h>
-
-int main() {
-  auto* const s = new std::string(99, 'x');
-  if (malloc_usable_size(s->data()) != 112) return 1;
-  delete s;
-  try {
-    ::operator delete(::operator new(static_cast<std::size_t>(-1) / 4));  // a call: new expressions may be left out
-    return 2;
-  } catch (const std::bad_alloc&) {
-  }
-  std::puts(terrace_version());
-  return 0;
-}
-"""
-
-# A space of 64 KiB, handed out once. C11 and C++.
-LAB_PROGRAM = r"""
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <terrace/lab_emit.h>
-
-enum { alignment = 16, young = 65536 };
-#ifdef __cplusplus
-alignas(128)
-#else
-_Alignas(128)
-#endif
-static char memory[1 << 22]; /* of the engine: a buffer per possible cpu */
-static char space[young + alignment];
-static char* top;
-static char* end;
-static size_t filled;
-
-static void* source(void* self, unsigned node, size_t min, size_t desired, size_t* actual) {
-  const size_t room = (size_t)(end - top);
-  char* const start = top;
-  (void)self;
-  (void)node;
-  if (room < min) return NULL;
-  *actual = desired < room ? desired : room;
-  top += *actual;
-  return start;
-}
-static void fill(void* self, void* from, void* to) {
-  (void)self;
-  filled += (size_t)((char*)to - (char*)from);
-}
-
-int main(void) {
-  struct terrace_lab_config config;
-  struct terrace_lab_heap* heap;
-  struct terrace_lab_thread thread;
-  struct terrace_lab_counters counters;
-  size_t objects = 0;
-  const void* p;
-  memset(&config, 0, sizeof config);
-  config.abi = TERRACE_LAB_ABI;
-  config.alignment = alignment;
-  config.young_bytes = young;
-  config.source = source;
-  config.fill = fill;
-  config.levels[TERRACE_LAB_THREAD].size = 1024;
-  config.levels[TERRACE_LAB_CORE].size = 8192;
-  config.levels[TERRACE_LAB_CORE].sync = TERRACE_LAB_RESTARTABLE;
-  if (terrace_lab_heap_bytes(&config) == 0 || terrace_lab_heap_bytes(&config) > sizeof memory) return 1;
-  top = space + (alignment - (uintptr_t)space % alignment) % alignment;
-  end = top + young;
-  heap = terrace_lab_init(memory, &config);
-  if (heap == NULL) return 2;
-  terrace_lab_attach(heap, &thread);
-  while ((p = terrace_lab_allocate(&thread, 48)) != NULL) {
-    if ((uintptr_t)p % alignment != 0) return 3;
-    ++objects;
-  }
-  if (terrace_lab_retire_all(heap) != 0) return 6;
-  if (objects * 48 + filled != young) return 4;
-  terrace_lab_collected(heap, 0);
-  terrace_lab_read_counters(heap, &counters);
-  if (counters.collections != 1 || counters.level[TERRACE_LAB_CORE].labs == 0) return 5;
-  terrace_lab_detach(&thread);
-  puts("every byte is an object or filled");
-  return 0;
-}
-"""
-
-# Beside the malloc of libc. C11 and C++.
-CS_PROGRAM = r"""
-#include <malloc.h>
-#include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <terrace/cs.h>
-
-struct counter {
-  int64_t value;
-  char line[56];
-};
-static struct counter* counters;
-enum { rounds = 100000, threads = 4 };
-
-static void* count(void* unused) {
-  int i, slot;
-  (void)unused;
-  for (i = 0; i < rounds; ++i) {
-    do {
-      slot = terrace_cs_begin();
-    } while (slot < 0 || terrace_cs_store64(&counters[slot].value, counters[slot].value + 1) != TERRACE_CS_OK);
-    terrace_cs_end();
-  }
-  return NULL;
-}
-
-int main(void) {
-  pthread_t t[threads];
-  void* p = malloc(100);
-  int64_t sum = 0;
-  unsigned i;
-  if (malloc_usable_size(p) == 112) return 1; /* Terrace's class */
-  free(p);
-  counters = (struct counter*)calloc(terrace_cs_slots(), sizeof *counters);
-  for (i = 0; i < threads; ++i) pthread_create(&t[i], NULL, count, NULL);
-  for (i = 0; i < threads; ++i) pthread_join(t[i], NULL);
-  for (i = 0; i < terrace_cs_slots(); ++i) sum += counters[i].value;
-  if (sum != (int64_t)rounds * threads) return 2;
-  free(counters);
-  puts("nothing is lost");
-  return 0;
-}
-"""
-
-CMAKE_PROJECT = """
-cmake_minimum_required(VERSION 3.25)
-project(user LANGUAGES C CXX)
-find_package(terrace 0.1 REQUIRED)
-foreach(target terrace static)
-  add_executable(c_${target} program.c)
-  add_executable(cxx_${target} program.cpp)
-  target_link_libraries(c_${target} PRIVATE terrace::${target})
-  target_link_libraries(cxx_${target} PRIVATE terrace::${target})
-endforeach()
-foreach(part lab cs)
-  add_executable(c_${part} ${part}.c)
-  add_executable(cxx_${part} ${part}.cpp)
-  target_link_libraries(c_${part} PRIVATE terrace::${part})
-  target_link_libraries(cxx_${part} PRIVATE terrace::${part})
-endforeach()
-"""
-
-
-# Without C++.
-CMAKE_C_PROJECT = """
-cmake_minimum_required(VERSION 3.25)
-project(runtime LANGUAGES C)
-find_package(terrace 0.1 REQUIRED)
-foreach(part lab cs)
-  add_executable(c_${part} ${part}.c)
-  target_link_libraries(c_${part} PRIVATE terrace::${part})
-endforeach()
-"""
-
-# As a part of a project that looks at none of its warnings and has no tests of it.
-CMAKE_PART = """
-cmake_minimum_required(VERSION 3.25)
-project(whole LANGUAGES C CXX)
-add_subdirectory(%s terrace)
-foreach(target terrace static)
-  add_executable(c_${target} program.c)
-  target_link_libraries(c_${target} PRIVATE terrace::${target})
-endforeach()
-foreach(part lab cs)
-  add_executable(c_${part} ${part}.c)
-  target_link_libraries(c_${part} PRIVATE terrace::${part})
-endforeach()
-install(TARGETS c_lab)
-if(TARGET terrace_record OR BUILD_TESTING OR TERRACE_TESTS OR TERRACE_BENCH)
-  message(FATAL_ERROR "more than the libraries")
-endif()
-"""
-
-PARTS = {"cs": CS_PROGRAM, "lab": LAB_PROGRAM}
+PARTS = ("cs", "lab")
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror")
 # What a library beside malloc must not define: its names, and the operators of C++.
 OF_MALLOC = re.compile(r"malloc.*|.*_memalign|memalign|calloc|realloc.*|free|cfree|aligned_alloc|p?valloc|_Zn[wa].*|_Zd[la].*")
@@ -307,13 +90,13 @@ def check_part_by_pkg_config(part: str, libdir: pathlib.Path, work: pathlib.Path
 def check_parts(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
     project = work / "runtime"
     project.mkdir()
-    for part, text in PARTS.items():
+    for part in PARTS:
         include = prefix / "include" / "terrace"
         check_part(libdir / f"libterrace_{part}.a", [include / f"{part}.h", *include.glob(f"{part}_*.h")])
         for path in (work / f"{part}.c", work / f"{part}.cpp", project / f"{part}.c"):
-            path.write_text(text)
+            shutil.copy(PROGRAMS / f"{part}.c", path)
         check_part_by_pkg_config(part, libdir, work)
-    (project / "CMakeLists.txt").write_text(CMAKE_C_PROJECT)
+    shutil.copy(PROGRAMS / "runtime.cmake", project / "CMakeLists.txt")
     run(cmake, "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", project / "build")
     for part in PARTS:
@@ -337,7 +120,7 @@ def check_pkg_config(prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.P
 
 
 def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
-    (work / "CMakeLists.txt").write_text(CMAKE_PROJECT)
+    shutil.copy(PROGRAMS / "user.cmake", work / "CMakeLists.txt")
     run(cmake, "-S", work, "-B", work / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", work / "build")
     for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static", "c_lab", "cxx_lab", "c_cs", "cxx_cs"):
@@ -353,7 +136,7 @@ def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
     whole.mkdir()
     for name in ("program.c", "lab.c", "cs.c"):
         shutil.copy(work / name, whole)
-    (whole / "CMakeLists.txt").write_text(CMAKE_PART % HERE.parent.parent)
+    (whole / "CMakeLists.txt").write_text((PROGRAMS / "whole.cmake").read_text() % HERE.parent.parent)
     run(cmake, "-S", whole, "-B", whole / "build", "-DCMAKE_BUILD_TYPE=Debug")
     run(cmake, "--build", whole / "build", "-j", str(os.cpu_count()))
     for name in ("c_terrace", "c_static", "c_lab", "c_cs"):
@@ -364,32 +147,6 @@ def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
     print("CMake: as a part of another project")
 
 
-UMEM_PROGRAM = r"""
-#include <dlfcn.h>
-#include <malloc.h>
-#include <stdlib.h>
-#include <umem.h>
-
-static int made;
-static int make(void *object, void *data, int flags) { (void)object, (void)data, (void)flags; return ++made == 0; }
-
-int main(int argc, char **argv) {
-  void *(*alloc)(size_t, int) = umem_alloc;
-  if (argc > 1) { /* as Varnish does it */
-    void *library = dlopen(argv[1], RTLD_NOW);
-    if (library == NULL || (alloc = __extension__(void *(*)(size_t, int)) dlsym(library, "umem_alloc")) == NULL) return 1;
-  }
-  if (alloc(100, UMEM_DEFAULT) == NULL) return 2;
-  umem_cache_t *cache = umem_cache_create("things", 24, 0, make, NULL, NULL, NULL, NULL, 0);
-  umem_cache_free(cache, umem_cache_alloc(cache, UMEM_NOFAIL));
-  umem_cache_destroy(cache);
-  umem_free(umem_zalloc(100, UMEM_DEFAULT), 100);
-  free(malloc(100));
-  return made == 1 ? 0 : 3;
-}
-"""
-
-
 UMEM_FOR_DEBUGGERS = {
     *("umem_error_buffer", "umem_error_begin"),
     *("umem_transaction_log", "umem_content_log", "umem_failure_log", "umem_slab_log"),
@@ -398,8 +155,7 @@ UMEM_FOR_DEBUGGERS = {
 
 def check_umem(libdir: pathlib.Path, include: pathlib.Path, work: pathlib.Path) -> None:
     """What is written for illumos: cc prog.c -lumem; and the same in C++ without a C++ library."""
-    source = work / "umem.c"
-    source.write_text(UMEM_PROGRAM)
+    source = PROGRAMS / "umem.c"
     declared = declared_in(include / "umem.h") | declared_in(include / "sys/vmem.h") | UMEM_FOR_DEBUGGERS
     for name, has_malloc in (("umem", False), ("umem_malloc", True)):
         library = libdir / f"lib{name}.so"
@@ -437,8 +193,8 @@ def main() -> int:
         for header in ("malloc.h", "cs.h", "lab.h", "lab_emit.h", "stats.h", "version.h"):
             assert (prefix / "include/terrace" / header).is_file(), header
         check_object(library, arguments.update)
-        (work / "program.c").write_text(C_PROGRAM)
-        (work / "program.cpp").write_text(CXX_PROGRAM)
+        for source in ("program.c", "program.cpp"):
+            shutil.copy(PROGRAMS / source, work)
         check_pkg_config(prefix, library.parent, work)
         check_parts(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# As a part of a project that looks at none of its warnings and has no tests of it.
+cmake_minimum_required(VERSION 3.25)
+project(whole LANGUAGES C CXX)
+add_subdirectory(%s terrace)
+foreach(target terrace static)
+  add_executable(c_${target} program.c)
+  target_link_libraries(c_${target} PRIVATE terrace::${target})
+endforeach()
+foreach(part lab cs)
+  add_executable(c_${part} ${part}.c)
+  target_link_libraries(c_${part} PRIVATE terrace::${part})
+endforeach()
+install(TARGETS c_lab)
+if(TARGET terrace_record OR BUILD_TESTING OR TERRACE_TESTS OR TERRACE_BENCH)
+  message(FATAL_ERROR "more than the libraries")
+endif()
