@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from terrace.captured import run_captured
 from terrace.jdk_session import (
     FAILED,
     HAB,
@@ -73,16 +74,7 @@ def run_command(command: list[str]) -> str:
     """What it prints; begins with 'Exception' when it fails."""
     environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=_LONGEST,
-            env=environment,
-        )
+        done = run_captured(command, environment, timeout=_LONGEST)
     except subprocess.TimeoutExpired:
         return f"Exception: not done after {_LONGEST} s: {' '.join(command)}"
     output = done.stdout + done.stderr

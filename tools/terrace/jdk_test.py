@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.jdk_session import (
     FAILED,
@@ -108,17 +109,9 @@ def run_once(jdk: Path, flags: tuple[str, ...], program: Program) -> str:
     command = [str(jdk / "bin" / "java"), *flags, *program.words]
     environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=_LONGEST,
-            env=environment,
-            cwd=tempfile.gettempdir(),  # where a JVM that ends with an error puts its report
-        )
+        # Where a JVM that ends with an error puts its report.
+        cwd = tempfile.gettempdir()
+        done = run_captured(command, environment, timeout=_LONGEST, cwd=cwd)
     except subprocess.TimeoutExpired:
         return f"failed: not done after {_LONGEST} s"
     if done.returncode != 0:

@@ -14,6 +14,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from terrace.captured import run_captured
 from terrace.errors import TerraceError
 from terrace.messages import say
 
@@ -27,16 +28,7 @@ def run_tool(command: list[str], **options: str | None) -> str:
     """The standard output; what can not be run or fails is one TerraceError with its last lines."""
     environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            cwd=options.get("cwd"),
-        )
+        done = run_captured(command, environment, cwd=options.get("cwd"))
     except OSError as error:
         raise TerraceError(f"{command[0]}: {error.strerror}") from error
     if done.returncode != 0:

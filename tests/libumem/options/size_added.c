@@ -10,11 +10,4 @@
    stack trace:
    ...
 */
-#include <umem.h>
-
-int main(void) {
-  void* p = umem_alloc(100, UMEM_DEFAULT);
-  umem_free(p, 100);
-  umem_free(p, 100);
-  return 0;
-}
+#include "twice.h"
