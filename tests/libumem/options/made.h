@@ -18,9 +18,7 @@ static int make(void* object, void* private_data, int flags) {
 }
 static void undo(void* object, void* private_data) { ++undone; }
 
-static umem_cache_t* create(void) {
-  return umem_cache_create("counted", object_bytes, 0, make, undo, NULL, NULL, NULL, 0);
-}
+static umem_cache_t* create(void) { return umem_cache_create("counted", object_bytes, 0, make, undo, NULL, NULL, NULL, 0); }
 static void use_and_free(umem_cache_t* cache) {
   for (int i = 0; i < objects; ++i) all[i] = umem_cache_alloc(cache, UMEM_NOFAIL);
   for (int i = 0; i < objects; ++i) umem_cache_free(cache, all[i]);
