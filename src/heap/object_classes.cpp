@@ -7,8 +7,18 @@ namespace terrace::heap {
 
 constinit ObjectClasses object_classes;
 
-std::size_t object_size(SizeClass c) noexcept { return object_classes[c].shape.stride; }
+std::size_t object_size(SizeClass c) noexcept { return object_classes[c].bytes; }
 const TransferSize& object_transfer_size(SizeClass c) noexcept { return object_classes[c].transfer; }
+
+namespace {
+
+std::size_t stride_of(const ObjectClasses::Wanted& w) noexcept { return round_up(w.size, w.align); }
+std::size_t bytes_of(const ObjectClasses::Wanted& w) noexcept { return stride_of(w) + w.stands_for; }
+bool is_as(const ObjectClass& c, const ObjectClasses::Wanted& w) noexcept {
+  return c.align == w.align && c.shape.stride == stride_of(w) && c.bytes == bytes_of(w);
+}
+
+}  // namespace
 
 unsigned ObjectClasses::find_free(const Wanted& wanted) const noexcept {
   const unsigned end = chunks() * level::objects_per_chunk;
@@ -20,7 +30,7 @@ unsigned ObjectClasses::find_free(const Wanted& wanted) const noexcept {
       fresh = min_of(fresh, n);
       continue;
     }
-    if (c.align == wanted.align && c.shape.stride == round_up(wanted.size, wanted.align)) return n;
+    if (is_as(c, wanted)) return n;
     other = n;
   }
   return fresh < most ? fresh : other;
@@ -35,10 +45,10 @@ bool ObjectClasses::open_chunk(unsigned chunk, bool prepared) noexcept {
 
 HomeClass ObjectClasses::fill(unsigned number, const Wanted& wanted) noexcept {
   ObjectClass& c = at(number);
-  if (!c.open.load(std::memory_order_relaxed) || c.align != wanted.align ||
-      c.shape.stride != round_up(wanted.size, wanted.align)) {
+  if (!c.open.load(std::memory_order_relaxed) || !is_as(c, wanted)) {
     c.shape = shape_of_objects(wanted.size, wanted.align);
-    c.transfer = make_transfer_size(c.shape.stride);
+    c.bytes = bytes_of(wanted);
+    c.transfer = make_transfer_size(c.bytes);
     c.align = static_cast<std::uint32_t>(wanted.align);
   }
   c.undo = wanted.undo;

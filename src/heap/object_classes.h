@@ -32,6 +32,7 @@ struct ObjectClass {
   Shape shape;  // never changes once the class is open, unless all numbers have been used
   TransferSize transfer;
   std::uint32_t align;
+  std::size_t bytes;       // that a block counts as where memory is bounded
   std::atomic<bool> open;  // shape and transfer are there
   bool exists;             // somebody has it: under the lock of BlockLevels
   Undo undo;               // null: there is nothing to undo
@@ -49,6 +50,7 @@ class ObjectClasses {
     bool prepared;
     ObjectClass::Undo undo;
     void* owner;
+    std::size_t stands_for = 0;  // bytes beside the block that live as long as it does
   };
 
   ObjectClass& operator[](SizeClass c) noexcept { return at(number(c)); }

@@ -9,6 +9,7 @@
 #include "os/threads.h"
 #include "os/yield.h"
 #include "umem/debug.h"
+#include "umem/handles.h"
 #include "umem/log.h"
 #include "umem/messages.h"
 #include "umem/options.h"
@@ -76,9 +77,10 @@ bool make_class(Cache& c) noexcept {
                                        .owner = &c});
   return index(c.home) != 0;
 }
-bool has_magazines(const Cache& c) noexcept {
-  return index(c.home) != 0 && (c.flags & UMC_NOMAGAZINE) == 0 && (c.debug & debug_nomagazine) == 0;
+bool may_have_magazines(const Cache& c) noexcept {
+  return (c.flags & UMC_NOMAGAZINE) == 0 && (c.debug & debug_nomagazine) == 0;
 }
+bool has_magazines(const Cache& c) noexcept { return has_class(c) && index(c.home) != 0 && may_have_magazines(c); }
 
 // Memory for the description, which is no block that a program could free.
 Cache* allocate_description() noexcept {
@@ -110,7 +112,8 @@ Cache* create(const Wanted& w) noexcept {
   c->flags = w.flags;
   c->debug = debug_of(w.flags);
   if (!has_class(*c)) {
-    c->debug = 0;  // nothing is kept of such large objects
+    c->debug &= debug_nomagazine;  // no more is known of large objects, and of those of an arena
+    if (c->source != nullptr && may_have_handles(c->size) && may_have_magazines(*c)) make_handles(*c);
   } else if (!make_class(*c)) {
     heap.free_plain(c);
     errno = EAGAIN;
@@ -139,7 +142,11 @@ void report_not_empty(const Cache& c) noexcept {
 void destroy(Cache* c) noexcept {
   if (c == nullptr) return;
   const int saved = errno;
-  const bool empty = index(c->home) != 0 ? heap.levels().remove_objects(c->home) : c->allocated.read() == c->freed.read();
+  bool empty = index(c->home) == 0 || heap.levels().remove_objects(c->home);
+  if (!has_class(*c)) {
+    if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
+    empty &= c->allocated.read() == c->freed.read();
+  }
   caches.remove(*c);
   if (empty) {
     heap.free_plain(c);
@@ -169,16 +176,30 @@ void free_raw(const Cache& c, void* object) noexcept {
   heap.free_plain(object);
 }
 
-void* allocate_past_levels(Cache& c) noexcept {
-  void* const object = allocate_raw(c);
-  log_slab(c);
-  if (object == nullptr) return nullptr;
-  if (!construct(c, object)) {
-    free_raw(c, object);
-    return nullptr;
+void* make_object(Cache& c) noexcept {
+  void* object = allocate_raw(c);
+  if (object == nullptr && has_handles(c)) {  // what the arena lacks may lie in the levels
+    heap.levels().drain_objects(c.home);
+    object = allocate_raw(c);
   }
-  c.allocated.add();
+  log_slab(c);
+  if (object == nullptr || construct(c, object)) return object;
+  free_raw(c, object);
+  return nullptr;
+}
+
+void* allocate_past_levels(Cache& c) noexcept {
+  void* object = has_handles(c) ? take_handled(c) : nullptr;
+  if (object == nullptr) object = make_object(c);
+  if (object != nullptr) c.allocated.add();
   return object;
+}
+
+void free_past_levels(Cache& c, void* object) noexcept {
+  c.freed.add();
+  if (has_handles(c) && keep_handled(c, object)) return;
+  destruct(c, object);
+  free_raw(c, object);
 }
 
 void* allocate_in_levels(Cache& c) noexcept {
@@ -204,17 +225,17 @@ void* allocate_slow(Cache& c) noexcept {
 void free_slow(Cache& c, void* object) noexcept {
   if (object == nullptr) return;
   if (is_debugged(c)) return debug_free(c, object);
-  if (index(c.home) != 0 && !heap.slabs().is_object_of(c.home, object)) report_invalid_pointer("umem_cache_free", object);
+  if (!has_handles(c) && index(c.home) != 0 && !heap.slabs().is_object_of(c.home, object))
+    report_invalid_pointer("umem_cache_free", object);
   if (has_magazines(c)) return heap.levels().free_object(object, c.home);
-  c.freed.add();
-  destruct(c, object);
-  free_raw(c, object);
+  free_past_levels(c, object);
 }
 
 const Cache* cache_of(const void* p) noexcept {
   if (!heap.spans().window().contains(p)) return nullptr;
   const heap::HomeClass h = heap.slabs().any_class_of(p);
-  return is_object(h) ? static_cast<const Cache*>(heap::object_classes[h].owner) : nullptr;
+  const auto* const c = is_object(h) ? static_cast<const Cache*>(heap::object_classes[h].owner) : nullptr;
+  return c != nullptr && has_handles(*c) ? nullptr : c;
 }
 
 void CacheList::add(Cache& c) noexcept {

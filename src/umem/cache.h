@@ -10,8 +10,8 @@
 //      | destructor
 //   slab        raw memory
 //
-// Objects above heap::ObjectRule::largest, those of caches without magazines and those of an arena are constructed for each
-// allocation and destructed by each free.
+// Objects above heap::ObjectRule::largest and those of caches without magazines are constructed for each allocation and
+// destructed by each free. Objects of an arena: umem/handles.h.
 #pragma once
 
 #include "heap/object_classes.h"
@@ -29,11 +29,11 @@ struct umem_cache {
   umem_destructor_t* destruct;
   umem_reclaim_t* reclaim;
   void* private_data;
-  vmem_t* source;                           // of an arena: each object is a piece of it; null: of the levels
+  vmem_t* source;                           // each object is a piece of this arena; null: a block of the levels
   unsigned flags;                           // UMC_...
   unsigned debug;                           // Debug
-  terrace::heap::HomeClass home;            // 0: objects are blocks of malloc's
-  terrace::SharedCounter allocated, freed;  // past the levels: objects that are constructed for each allocation
+  terrace::heap::HomeClass home;            // of objects or their handles; 0: objects are blocks of malloc's
+  terrace::SharedCounter allocated, freed;  // past the levels: objects that are no blocks of the class
   terrace::SharedCounter failed;            // allocations
   umem_cache* next;
   umem_cache* previous;  // in the list of all
