@@ -73,3 +73,10 @@ def test_an_unknown_name_is_refused_before_anything_is_installed(checkout, capsy
     assert capsys.readouterr().err == (
         "terrace: there is no benchmark nonsense; there are: counting\n"
     )
+
+
+def test_a_driver_says_what_its_packages_are_for(checkout):
+    path = checkout.root / "bench" / "micro" / "others.py"
+    path.write_text('PURPOSES = ("users", "more")\n' + DRIVER)
+    assert bench.purposes(path) == ("users", "more")
+    assert bench.purposes(checkout.root / "bench" / "micro" / "counting.py") == ("bench",)

@@ -31,6 +31,14 @@ def find_drivers(checkout: Checkout) -> dict[str, tuple[Path, str]]:
     return drivers
 
 
+def purposes(path: Path) -> tuple[str, ...]:
+    """What its packages are for in packages.txt: the driver's PURPOSES, else all benchmarks'."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PURPOSES":
+            return tuple(ast.literal_eval(node.value))
+    return ("bench",)
+
+
 def list_drivers(checkout: Checkout) -> int:
     """One line each."""
     drivers = find_drivers(checkout)

@@ -287,8 +287,8 @@ def _bench(options: argparse.Namespace, checkout: Checkout | None) -> int:
     checkout = _need_checkout(checkout, "bench")
     if options.name is None:
         return bench.list_drivers(checkout)
-    bench.find_driver(checkout, options.name)  # before anything is installed for it
-    prepare(checkout, ("bench",), ("bench",))
+    driver = bench.find_driver(checkout, options.name)  # before anything is installed for it
+    prepare(checkout, bench.purposes(driver), ("bench",))
     return bench.run_driver(checkout, options.name, options.arguments)
 
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""memcached: the object caches of its cache.h (read buffers, connections that wait for a thread) on those of libumem."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from program import DEBUGGED, PLAIN, UMEM, WITH, WITHOUT, Results, Setting, Values, anonymous_bytes, libumem_in
+from report import ROOT
+from sources import INTEGRATION, unpacked, work_directory
+from steps import HEADERS, Library, Step, fresh, make, need
+from workload import Failed, clean_environment
+
+sys.path.append(str(ROOT / "bench" / "suites"))
+
+from results import by_name, of_tap
+
+ADAPTERS = (INTEGRATION / "memcached" / "cache.h", INTEGRATION / "memcached" / "cache.c")
+PROGRAMS = ("memcached", "memcached-debug", "testapp", "timedrun", "sizes")
+# Of t/: those that need a disk, TLS or minutes of waiting are left out.
+LEFT_OUT = re.compile(r"extstore|ssl|sasl|proxy|slabs|lru|idle|restart|watcher|chunked|evictions|issue_104|64bit|stress")
+SCRIPT_SECONDS = 180
+WAVES, CONNECTIONS, VALUES = 30, 64, 40  # values that each connection sets, then gets
+LARGEST = 16 * 1024
+START_SECONDS, STOP_SECONDS, ANSWER_SECONDS = 60.0, 60.0, 120.0
+
+
+@dataclass(frozen=True)
+class Talk:
+    """What a connection says, and what it has to hear."""
+
+    said: bytes
+    heard: bytes
+
+
+def talk(seed: int, values: int = VALUES) -> Talk:
+    """Sets all of its values, then gets each of them twice."""
+    drawn = random.Random(seed)
+    items = {f"k{seed}-{n}".encode(): drawn.randbytes(int(16 * (LARGEST / 16) ** drawn.random())) for n in range(values)}
+    sets = b"".join(b"set %s 0 0 %d\r\n%s\r\n" % (key, len(value), value) for key, value in items.items())
+    gets = b"".join(b"get %s\r\n" % key for key in items) * 2
+    answers = b"".join(b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (key, len(value), value) for key, value in items.items())
+    return Talk(sets + gets, b"STORED\r\n" * values + answers * 2)
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    """So many bytes, or fewer if the server ends the connection."""
+    parts = bytearray()
+    while len(parts) < size and (more := connection.recv(min(1 << 20, size - len(parts)))):
+        parts += more
+    return bytes(parts)
+
+
+def wave(address: str, talks: list[Talk]) -> None:
+    """All of them at once, each over a connection of its own."""
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in talks]
+        for connection in connections:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.connect(address)
+        for connection, one in zip(connections, talks, strict=True):
+            connection.sendall(one.said)
+        for connection, one in zip(connections, talks, strict=True):
+            if received(connection, len(one.heard)) != one.heard:
+                raise Failed("memcached gives wrong answers")
+
+
+class Memcached:
+    name = "memcached"
+    gib = 0.1
+    minutes = 15
+    counts = "sets and gets"
+    settings = (WITHOUT, WITH, DEBUGGED)
+
+    def needs(self) -> tuple[str, ...]:
+        return ("gcc", "make", "perl")
+
+    def _folder(self, build: str) -> Path:
+        return work_directory() / f"memcached-{build}"
+
+    def _source(self, build: str) -> Path:
+        """A tree for each: its tests look for programs beside them."""
+        folder = self._folder(build)
+        if not folder.is_dir():
+            scratch = fresh(folder.with_name(f"{folder.name}.copying"))
+            shutil.copytree(unpacked("memcached"), scratch, symlinks=True, dirs_exist_ok=True)
+            scratch.rename(folder)
+        return folder
+
+    def build(self, library: Library) -> None:
+        need(*self.needs())
+        if not Path("/usr/include/event.h").exists():
+            raise Failed("needs libevent-dev")
+        for build in (PLAIN, UMEM):
+            folder = self._source(build)
+            words: list[str] = []
+            if build == UMEM:
+                for adapter in ADAPTERS:
+                    shutil.copy2(adapter, folder)
+                words = [f"CPPFLAGS=-I{library.include}", f"LDFLAGS={' '.join(library.link())}", "LIBS=-lumem"]
+            Step(f"memcached, {build}: configure", folder, [["nice", "-n", "8", "./configure", *words]]).do()
+            files = (*ADAPTERS, *HEADERS) if build == UMEM else ()
+            Step(f"memcached, {build}: make", folder, [make("clean"), make(*PROGRAMS)], files).do()
+
+    def check(self, library: Library, setting: Setting) -> Results:
+        folder = self._folder(setting.build)
+        found: dict[str, str] = {}
+        scripts = sorted(p for p in (folder / "t").glob("*.t") if not LEFT_OUT.search(p.name))
+        commands = {"testapp": ["./testapp"]} | {p.name: ["perl", "-I", "t/lib", f"t/{p.name}"] for p in scripts}
+        for name, command in commands.items():
+            done = subprocess.run(
+                ["timeout", str(SCRIPT_SECONDS), *command], cwd=folder, env=clean_environment() | setting.environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+            )  # fmt: skip
+            results = by_name(of_tap(done.stdout)) or {"runs": "skipped" if "1..0" in done.stdout else "failed"}
+            found |= {f"{name}: {test}": result for test, result in results.items()}
+        return found
+
+    def measure(self, library: Library, setting: Setting) -> Values:
+        with tempfile.TemporaryDirectory() as name:
+            address = str(Path(name) / "socket")
+            command = [str(self._folder(setting.build) / "memcached"), "-s", address, "-U", "0", "-m", "256", "-t", "2", "-c", "1024"]
+            command += ["-u", "root"] if os.geteuid() == 0 else []
+            environment = clean_environment() | setting.environment
+            server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            try:
+                return self._loaded(server, address, setting)
+            finally:
+                server.terminate()
+                try:
+                    server.wait(STOP_SECONDS)
+                except subprocess.TimeoutExpired:
+                    server.kill()
+                    server.wait()
+
+    def _loaded(self, server: subprocess.Popen[bytes], address: str, setting: Setting) -> Values:
+        wait_for(server, address)
+        if setting.build == UMEM and not libumem_in(server.pid):
+            raise Failed("memcached runs without libumem")
+        talks = [talk(number) for number in range(CONNECTIONS)]
+        began = time.monotonic()
+        for _ in range(WAVES):
+            wave(address, talks)
+        seconds = time.monotonic() - began
+        if server.poll() is not None:
+            raise Failed(f"memcached ended with {server.returncode}")
+        return {"rate": WAVES * CONNECTIONS * VALUES * 3 / seconds, "rss": anonymous_bytes(server.pid)}
+
+
+def wait_for(server: subprocess.Popen[bytes], address: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
+            one.connect(address)
+            return
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise Failed("memcached does not answer")
+        time.sleep(0.05)
