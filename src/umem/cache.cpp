@@ -9,6 +9,7 @@
 #include "os/threads.h"
 #include "os/yield.h"
 #include "umem/debug.h"
+#include "umem/flags.h"
 #include "umem/handles.h"
 #include "umem/log.h"
 #include "umem/messages.h"
@@ -51,19 +52,12 @@ int error_in(const Wanted& w) noexcept {
   return 0;
 }
 
-// What UMEM_DEBUG wants of it.
-unsigned debug_of(unsigned flags) noexcept {
-  unsigned debug = (flags & UMC_NODEBUG) != 0 ? 0 : options.debug;
-  if ((flags & UMC_NOTOUCH) != 0) debug &= ~static_cast<unsigned>(debug_deadbeef | debug_redzone | debug_audit);
-  if ((flags & UMC_NOHASH) != 0) debug &= ~static_cast<unsigned>(debug_audit);
-  if (options.no_magazines) debug |= debug_nomagazine;
-  return debug;
-}
 bool is_debugged(const Cache& c) noexcept { return (c.debug & debug_of_objects) != 0; }
 
 std::size_t size_in_class(const Cache& c) noexcept { return is_debugged(c) ? size_with_tag(c.size) : c.size; }
 bool has_class(const Cache& c) noexcept {
-  return c.source == nullptr && round_up(size_in_class(c), c.align) <= ObjectRule::largest;
+  const bool has_own_pages = (c.debug & debug_firewall) != 0;
+  return c.source == nullptr && !has_own_pages && round_up(size_in_class(c), c.align) <= ObjectRule::largest;
 }
 
 // False: no memory, or too many caches.
@@ -88,6 +82,18 @@ Cache* allocate_description() noexcept {
   return memory == nullptr ? nullptr : new (memory) Cache{};
 }
 
+void tell_of_new(const Cache& c) noexcept {
+  if (!options.tells_all) return;
+  Message()
+      .text("umem allocator: cache ")
+      .text(c.name)
+      .text(": ")
+      .decimal(c.size)
+      .text(" bytes, debug ")
+      .hex(c.debug)
+      .text("\n");
+}
+
 }  // namespace
 
 Cache* create(const Wanted& w) noexcept {
@@ -110,8 +116,11 @@ Cache* create(const Wanted& w) noexcept {
   c->private_data = w.private_data;
   c->source = w.source;
   c->flags = w.flags;
-  c->debug = debug_of(w.flags);
-  if (!has_class(*c)) {
+  c->debug = debug_flags_of(w);
+  c->verify = verified_bytes(w.size, c->debug);
+  if ((c->debug & debug_firewall) != 0) {
+    // no class: each has pages of its own
+  } else if (!has_class(*c)) {
     c->debug &= debug_nomagazine;  // no more is known of large objects, and of those of an arena
     if (c->source != nullptr && may_have_handles(c->size) && may_have_magazines(*c)) make_handles(*c);
   } else if (!make_class(*c)) {
@@ -123,6 +132,7 @@ Cache* create(const Wanted& w) noexcept {
   if (heap.core().rung() != percpu::Rung::thread && has_magazines(*c) && !is_debugged(*c))
     c->base = heap.core().object_base(c->home);
   caches.add(*c);
+  tell_of_new(*c);
   errno = saved;
   return c;
 }
@@ -148,6 +158,7 @@ void destroy(Cache* c) noexcept {
     empty &= c->allocated.read() == c->freed.read();
   }
   caches.remove(*c);
+  if (options.tells_all) Message().text("umem allocator: cache ").text(c->name).text(" is destroyed\n");
   if (empty) {
     heap.free_plain(c);
   } else {

@@ -32,6 +32,7 @@ struct umem_cache {
   vmem_t* source;                           // each object is a piece of this arena; null: a block of the levels
   unsigned flags;                           // UMC_...
   unsigned debug;                           // Debug
+  std::size_t verify;                       // bytes of an object that hold patterns while it is free
   terrace::heap::HomeClass home;            // of objects or their handles; 0: objects are blocks of malloc's
   terrace::SharedCounter allocated, freed;  // past the levels: objects that are no blocks of the class
   terrace::SharedCounter failed;            // allocations
@@ -52,6 +53,7 @@ struct Wanted {
   void* private_data;
   vmem_t* source;
   unsigned flags;
+  bool serves_sizes = false;  // memory by size: what is asked for may be less than `size`
 };
 
 /// Whose object lies at p; null: nobody's.

@@ -25,6 +25,13 @@ struct Tag {
   std::uint64_t state;
 };
 
+inline constexpr std::uint64_t freed_pattern = 0xdeadbeefdeadbeef, fresh_pattern = 0xbaddcafebaddcafe;
+inline constexpr std::uint64_t redzone_pattern = 0xfeedfacefeedface;
+/// What a tag's state is, xor the address of its record.
+inline constexpr std::uint64_t allocated_state = 0xa110c8eda110c8ed, free_state = 0xf4eef4eef4eef4ee;
+/// Of caches that serve umem_alloc(): the redzone's upper half is size * size_factor + 1.
+inline constexpr std::uint32_t size_factor = 251;
+
 /// Bytes of an object with its tag.
 constexpr std::size_t tag_offset(std::size_t size) noexcept { return round_up(size, sizeof(std::uint64_t)); }
 constexpr std::size_t size_with_tag(std::size_t size) noexcept { return tag_offset(size) + sizeof(Tag); }

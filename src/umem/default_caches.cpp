@@ -7,6 +7,7 @@
 #include "os/metadata.h"
 #include "umem/cache.h"
 #include "umem/debug.h"
+#include "umem/firewall.h"
 #include "umem/options.h"
 
 #include <algorithm>
@@ -27,27 +28,29 @@ constinit Cache** by_size = nullptr;  // [(size - 1) / step]
 class Sizes {
  public:
   Sizes() noexcept { std::copy(std::begin(usual_sizes), std::end(usual_sizes), sizes_.begin()); }
-  void apply(const SizeChange& change) noexcept {
+  /// False: nothing has changed.
+  bool apply(const SizeChange& change) noexcept {
     const auto end = sizes_.begin() + count_;
     auto* const found = std::lower_bound(sizes_.begin(), end, change.size);
     switch (change.what) {
       case SizeChange::What::clear:
         sizes_[0] = largest_default;
         count_ = 1;
-        break;
+        return true;
       case SizeChange::What::add:
-        if (*found == change.size) break;
+        if (*found == change.size) return false;
         std::copy_backward(found, end, end + 1);
         *found = change.size;
         ++count_;
-        break;
+        return true;
       case SizeChange::What::remove:
-        if (found == end || *found != change.size || change.size == largest_default) break;
+        if (found == end || *found != change.size || change.size == largest_default) return false;
         std::copy(found + 1, end, found);
         --count_;
-        break;
+        return true;
       case SizeChange::What::none: break;
     }
+    return false;
   }
   const std::uint32_t* begin() const noexcept { return sizes_.data(); }
   const std::uint32_t* end() const noexcept { return sizes_.data() + count_; }
@@ -76,20 +79,34 @@ Cache* make_cache(std::uint32_t size) noexcept {
                  .reclaim = nullptr,
                  .private_data = nullptr,
                  .source = nullptr,
-                 .flags = 0});
+                 .flags = 0,
+                 .serves_sizes = true});
 }
 
 Cache& cache_for(std::size_t size) noexcept { return *by_size[(size - 1) / step]; }
 
 }  // namespace
 
+namespace {
+
+void say_that_nothing_changes(const SizeChange& change, Complain complain) noexcept {
+  char item[32];
+  Writer text(item, sizeof item);
+  text.text(change.what == SizeChange::What::add ? "size_add=" : "size_remove=").decimal(change.size);
+  complain("UMEM_OPTIONS", item, text.length(), "changes nothing");
+}
+
+}  // namespace
+
 bool default_caches_on() noexcept { return by_size != nullptr; }
 
-bool open_default_caches() noexcept {
+bool open_default_caches(Complain complain) noexcept {
   auto** const table = os::map_metadata<Cache*>(os::Metadata::levels, entries);
   if (table == nullptr) return false;
   Sizes sizes;
-  for (unsigned i = 0; i < options.size_changes; ++i) sizes.apply(options.sizes[i]);
+  for (unsigned i = 0; i < options.size_changes; ++i) {
+    if (!sizes.apply(options.sizes[i])) say_that_nothing_changes(options.sizes[i], complain);
+  }
   std::size_t next = 0;
   for (const std::uint32_t size : sizes) {
     Cache* const c = make_cache(size);
@@ -100,7 +117,24 @@ bool open_default_caches() noexcept {
   return true;
 }
 
+namespace {
+
+Cache* cache_or_none(std::size_t size) noexcept { return size <= largest_default ? &cache_for(size) : nullptr; }
+
+}  // namespace
+
+void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before) noexcept {
+  const Cache* const c = cache_or_none(size);
+  return allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug);
+}
+
 void* allocate_by_size(std::size_t size) noexcept {
+  if (is_to_be_walled(size))
+    return allocate_walled_by_size(size, size < 16 ? 8 : max_of<std::size_t>(alignment_of(size), 16), 0);
+  return allocate_unwalled_by_size(size);
+}
+
+void* allocate_unwalled_by_size(std::size_t size) noexcept {
   if (size > largest_default)
     return heap::heap.allocate_plain(size, size % os::page_size() == 0 ? os::page_size() : std::size_t{cache_line});
   Cache& c = cache_for(size);
@@ -110,6 +144,10 @@ void* allocate_by_size(std::size_t size) noexcept {
 }
 
 void free_by_size(void* memory, std::size_t size) noexcept {
+  if (const Walled* const w = walled_at(memory)) {
+    free_walled(memory, w->record.event.cache, size);
+    return;
+  }
   if (size > largest_default || heap::heap.is_plain(memory)) return heap::heap.free_plain(memory);
   if (size == 0) size = 1;
   Cache& c = cache_for(size);

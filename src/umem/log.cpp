@@ -44,6 +44,7 @@ Log* Log::open(const char* name, std::uint64_t bytes, std::size_t most_behind) n
   log->writers = reinterpret_cast<LogWriter*>(memory + round_up(sizeof(Log), std::size_t{cache_line}));
   log->chunks = memory + head;
   log->bytes = chunks * chunk;
+  log->most_behind = most_behind;
   return log;
 }
 

@@ -70,6 +70,7 @@ class Log {
   std::atomic<std::uint64_t> begun;  // chunks so far
   std::atomic<std::uint64_t> next;   // where to look for the next chunk, modulo chunk_count
   std::atomic<std::uint64_t> lost;   // entries for which no writer was free
+  std::uint64_t most_behind;         // bytes behind an entry
 
   /// A log of about `bytes`, in which an entry with `most_behind` bytes behind it has room. Null: no memory.
   static Log* open(const char* name, std::uint64_t bytes, std::size_t most_behind) noexcept;

@@ -2,9 +2,10 @@
 // The four logs: which there are, and what goes into those of failures and slabs. What happens to objects: debug.cpp.
 #include "heap/heap.h"
 #include "os/clock.h"
-#include "os/io.h"
 #include "os/stack.h"
+#include "os/threads.h"
 #include "umem/log.h"
+#include "umem/messages.h"
 
 #include <cerrno>
 #include <string_view>
@@ -27,6 +28,10 @@ struct Needed {
   unsigned debug;
   const char* otherwise;
 };
+void tell(std::string_view name, std::uint64_t bytes) noexcept {
+  if (options.tells_all) Message().text("umem allocator: log ").text(name).text(": ").decimal(bytes).text(" bytes\n");
+}
+
 constexpr Needed nothing{.debug = 0, .otherwise = nullptr};
 constexpr Needed audit{.debug = debug_audit, .otherwise = "wants UMEM_DEBUG=audit"};
 
@@ -36,6 +41,7 @@ void open(Log*& log, std::string_view name, std::uint64_t bytes, std::size_t mos
   if ((options.debug & needed.debug) != needed.debug)
     return complain("UMEM_LOGGING", name.data(), name.size(), needed.otherwise);
   log = Log::open(name.data(), bytes, most_behind);
+  if (log != nullptr) tell(name, log->bytes);
   if (log == nullptr) complain("UMEM_LOGGING", name.data(), name.size(), "wants more memory than there is");
 }
 
@@ -53,7 +59,7 @@ void add_with_stack(Log& log, Happened what, const Cache* cache, const void* obj
   const Event e{.object = object,
                 .cache = cache,
                 .nanoseconds = os::monotonic_nanoseconds(),
-                .thread = static_cast<std::uint32_t>(os::thread_id()),
+                .thread = os::thread_number(),
                 .depth = static_cast<std::uint16_t>(depth),
                 .what = what,
                 .last_log = nullptr,
@@ -80,6 +86,7 @@ bool any_log() noexcept {
 }
 
 void logs_after_fork_in_child() noexcept {
+  os::forget_thread_number();
   for_each_log([](Log& log) { log.after_fork_in_child(); });
 }
 

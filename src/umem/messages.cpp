@@ -4,6 +4,7 @@
 #include "os/io.h"
 #include "os/mutex.h"
 #include "os/stack.h"
+#include "umem/faults.h"
 #include "umem/options.h"
 
 #include <dlfcn.h>
@@ -78,6 +79,9 @@ namespace {
 void heap_is_corrupt() noexcept {
   if (!options.no_abort) end("heap corruption detected");
 }
-void panic(const char* text) noexcept { end(text); }
+void panic(const char* text) noexcept {
+  keep_for_core(Fault::panic, nullptr);
+  end(text);
+}
 
 }  // namespace terrace::umem

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/parse.h"
 
+#include <initializer_list>
 #include <string_view>
 
 namespace terrace::umem {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::uint64_t largest_class = 128 * 1024;
 constexpr std::uint64_t most_frames = 32;  // of what the unwinder is asked for
 
+constexpr std::size_t longest_item = 512, shown_of_long = 40;
 constexpr std::uint64_t usual_log = 64 * 1024;
 
 struct Item {
@@ -34,7 +36,20 @@ bool parse_size(std::string_view text, std::uint64_t& out) noexcept {
   return true;
 }
 
-enum class Result : std::uint8_t { ok, unknown, needs_size, needs_number, needs_none, too_many, no_meaning, not_yet };
+enum class Result : std::uint8_t {
+  ok,
+  unknown,
+  needs_size,
+  needs_number,
+  needs_none,
+  too_many,
+  too_long,
+  no_such,
+  too_large,
+  largest,
+  no_meaning,
+  own_buffers
+};
 constexpr const char* why(Result r) noexcept {
   switch (r) {
     case Result::unknown: return "is not known";
@@ -43,7 +58,11 @@ constexpr const char* why(Result r) noexcept {
     case Result::needs_none: return "takes no value";
     case Result::too_many: return "comes too often";
     case Result::no_meaning: return "has no meaning on Linux, where memory is one range of addresses";
-    case Result::not_yet: return "is not there yet";
+    case Result::no_such: return "is no such value";
+    case Result::too_large: return "wants a size of at most 128k";
+    case Result::largest: return "can not be: the largest cache stays";
+    case Result::own_buffers: return "has no meaning on Linux, where each core has its own buffers";
+    case Result::too_long: return "is too long";
     case Result::ok: break;
   }
   return nullptr;
@@ -54,6 +73,16 @@ Result size_of(const Item& item, std::uint64_t& out) noexcept {
 }
 Result number_of(const Item& item, std::uint64_t& out) noexcept {
   return item.has_value && parse_number(item.value, out) ? Result::ok : Result::needs_number;
+}
+// Of items that are understood, and then do nothing.
+Result without_meaning(Result understood, Result otherwise) noexcept {
+  return understood == Result::ok ? otherwise : understood;
+}
+Result one_of(const Item& item, std::initializer_list<std::string_view> values) noexcept {
+  for (const std::string_view v : values) {
+    if (item.value == v) return Result::no_meaning;
+  }
+  return Result::no_such;
 }
 template <class Set>
 Result flag(const Item& item, Set set) noexcept {
@@ -88,6 +117,10 @@ void for_each_item(const char* variable, const char* text, Complain complain, Us
     const std::string_view whole = trimmed(items.before);
     if (whole.empty()) continue;
     const Halves parts = split(whole, '=');
+    if (whole.size() > longest_item) {
+      if (complain != nullptr) complain(variable, whole.data(), shown_of_long, why(Result::too_long));
+      continue;
+    }
     const Item item{.name = trimmed(parts.before), .value = trimmed(parts.behind), .has_value = parts.found};
     const Result r = use(item);
     if (r != Result::ok && complain != nullptr) complain(variable, whole.data(), whole.size(), why(r));
@@ -98,7 +131,8 @@ Result change_sizes(const Item& item, SizeChange::What what, Options& out) noexc
   std::uint64_t size = 0;
   if (what != SizeChange::What::clear) {
     if (const Result r = size_of(item, size); r != Result::ok) return r;
-    if (size == 0 || size > largest_class) return Result::needs_size;
+    if (size == 0 || size > largest_class) return Result::too_large;
+    if (what == SizeChange::What::remove && size == largest_class) return Result::largest;
   } else if (item.has_value) {
     return Result::needs_none;
   }
@@ -124,8 +158,13 @@ void parse_options(const char* text, Options& out, Complain complain) noexcept {
     if (item.name == "size_add") return change_sizes(item, SizeChange::What::add, out);
     if (item.name == "size_remove") return change_sizes(item, SizeChange::What::remove, out);
     if (item.name == "size_clear") return change_sizes(item, SizeChange::What::clear, out);
-    for (const char* name : {"backend", "allocator", "concurrency", "max_contention", "sbrk_minalloc", "sbrk_pagesize"}) {
-      if (item.name == name) return Result::no_meaning;
+    if (item.name == "backend") return one_of(item, {"sbrk", "mmap"});
+    if (item.name == "allocator") return one_of(item, {"best", "first", "next", "instant"});
+    for (const char* name : {"sbrk_minalloc", "sbrk_pagesize"}) {
+      if (item.name == name) return without_meaning(size_of(item, value), Result::no_meaning);
+    }
+    for (const char* name : {"concurrency", "max_contention"}) {
+      if (item.name == name) return without_meaning(number_of(item, value), Result::own_buffers);
     }
     return Result::unknown;
   });
@@ -138,7 +177,8 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
     if (item.name == "default") return set(debug_audit | debug_contents | debug_deadbeef | debug_redzone);
     if (item.name == "guards") return set(debug_deadbeef | debug_redzone);
     if (item.name == "checknull") return set(debug_checknull);
-    if (item.name == "verbose" || item.name == "allverbose") return flag(item, [&] { out.verbose = true; });
+    if (item.name == "verbose") return flag(item, [&] { out.verbose = true; });
+    if (item.name == "allverbose") return flag(item, [&] { out.verbose = out.tells_all = true; });
     if (item.name == "noabort") return flag(item, [&] { out.no_abort = true; });
     if (item.name == "audit") {
       if (item.has_value) {
@@ -153,9 +193,16 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
       return item.has_value ? size_of(item, out.contents) : Result::ok;
     }
     if (item.name == "maxverify") return size_of(item, out.verify);
-    for (const char* name : {"firewall", "lite", "nosignal", "random"}) {
-      if (item.name == name) return Result::not_yet;
+    if (item.name == "firewall") {
+      const Result r = size_of(item, value);
+      if (r != Result::ok || value == 0) return Result::needs_size;
+      out.firewall = value;
+      out.debug |= debug_firewall;
+      return r;
     }
+    if (item.name == "lite") return set(debug_lite | debug_deadbeef | debug_redzone);
+    if (item.name == "nosignal") return set(debug_checksignal | debug_audit | debug_redzone);
+    if (item.name == "random") return set(debug_randomize);
     if (item.name == "mtbf") {
       const Result r = number_of(item, value);
       if (r == Result::ok) out.mtbf = static_cast<std::uint32_t>(min_of<std::uint64_t>(value, 0xffffffff));
@@ -163,6 +210,9 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
     }
     return Result::unknown;
   });
+  if ((out.debug & debug_lite) == 0) return;
+  out.debug &= ~(debug_audit | debug_contents | debug_checksignal | debug_firewall);
+  out.firewall = Options{}.firewall;
 }
 
 void parse_logging(const char* text, Options& out, Complain complain) noexcept {

@@ -13,15 +13,19 @@ namespace terrace::umem {
 
 /// As debuggers show them.
 enum Debug : unsigned {
-  debug_audit = 0x1,     // who did what last, with a stack
-  debug_deadbeef = 0x2,  // patterns in free and in fresh objects
-  debug_redzone = 0x4,   // a pattern behind each object
-  debug_contents = 0x8,  // what an object held when it was freed, in a log
+  debug_audit = 0x1,         // who did what last, with a stack
+  debug_deadbeef = 0x2,      // patterns in free and in fresh objects
+  debug_redzone = 0x4,       // a pattern behind each object
+  debug_contents = 0x8,      // what an object held when it was freed, in a log
+  debug_checksignal = 0x10,  // a signal handler that allocates or frees ends the process
   debug_nomagazine = 0x20,
+  debug_firewall = 0x40,     // pages of its own for each object
+  debug_lite = 0x100,        // patterns in the first word only, and a tag
+  debug_randomize = 0x400,   // any of the others
   debug_checknull = 0x1000,  // an allocation that would give NULL ends the process
 };
 /// What makes each object be looked at.
-inline constexpr unsigned debug_of_objects = debug_audit | debug_deadbeef | debug_redzone;
+inline constexpr unsigned debug_of_objects = debug_audit | debug_deadbeef | debug_redzone | debug_firewall;
 
 /// One of size_add, size_remove, size_clear.
 struct SizeChange {
@@ -40,10 +44,12 @@ struct Options {
   // UMEM_DEBUG
   unsigned debug = 0;
   unsigned frames = 15;
-  std::uint64_t verify = ~std::uint64_t{0};  // bytes of an object that are compared with patterns
-  std::uint64_t contents = 256;              // bytes of an object that go into the log
+  std::uint64_t firewall = ~std::uint64_t{0};  // objects from that size on have pages of their own
+  std::uint64_t verify = ~std::uint64_t{0};    // bytes of an object that are compared with patterns
+  std::uint64_t contents = 256;                // bytes of an object that go into the log
   std::uint32_t mtbf = 0;
   bool verbose = false, no_abort = false;
+  bool tells_all = false;  // what happens without being wrong, too
   // UMEM_LOGGING: bytes; 0: none
   std::uint64_t transaction_log = 0, content_log = 0, failure_log = 0, slab_log = 0;
 };
@@ -56,5 +62,8 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept;
 void parse_logging(const char* text, Options& out, Complain complain) noexcept;
 
 extern Options options __attribute__((visibility("hidden")));
+
+/// Whether objects of that size are firewalled, as far as their cache does not mind.
+inline bool is_to_be_walled(std::size_t size) noexcept { return size >= options.firewall; }
 
 }  // namespace terrace::umem

@@ -3,6 +3,8 @@
 
 #include "base/bits.h"
 #include "umem/default_caches.h"
+#include "umem/faults.h"
+#include "umem/firewall.h"
 #include "umem/messages.h"
 
 #include <cerrno>
@@ -56,32 +58,43 @@ Block block_at(void* p) noexcept {
   return b;
 }
 
-// Reading before p must be possible: p lies in the heap, and not at its very beginning.
+// Reading before p must be possible: p lies in the heap, and not at its very beginning, or in pages of its own.
 bool may_have_tag(const void* p) noexcept {
   const auto* const at = static_cast<const std::byte*>(p);
+  if (const Walled* const w = walled_at(p)) return w->in_use && at - 2 * sizeof(Tag) >= w->pages && at < w->pages + w->bytes;
   return address_of(p) % alignof(Tag) == 0 && heap.spans().window().contains(at - 2 * sizeof(Tag)) &&
          heap.spans().window().contains(at);
 }
 
 void report(const char* function, const void* p, bool freed) noexcept {
+  keep_for_core(Fault::bad_block, p);
   Message().text(function).text("(").pointer(p).text(freed ? "): double-free or invalid buffer\n"
                                                            : "): invalid or corrupted buffer\n");
   heap_is_corrupt();
+}
+
+bool was_freed(void* p, bool readable) noexcept {
+  if (const Walled* const w = walled_at(p)) return !w->in_use;
+  return readable && tag_before(p).stat == freed_stat;
 }
 
 // Sound, or said to be not.
 Block look_up(const char* function, void* p) noexcept {
   const bool readable = may_have_tag(p);
   const Block b = readable ? block_at(p) : Block{};
-  if (!b) report(function, p, readable && tag_before(p).stat == freed_stat);
+  if (!b) report(function, p, was_freed(p, readable));
   return b;
 }
+
+std::size_t short_or_usual(std::size_t size) noexcept { return size <= short_size ? short_size : usual_alignment; }
 
 void* allocate_usual(std::size_t size) noexcept {
   const std::size_t tags = size <= short_size ? sizeof(Tag) : 2 * sizeof(Tag);
   std::size_t total = 0;
   if (__builtin_add_overflow(size, tags, &total)) return nullptr;
-  auto* const memory = static_cast<std::byte*>(allocate_by_size(total));
+  const bool walled = is_to_be_walled(size);
+  void* const all = walled ? allocate_walled_by_size(total, short_or_usual(size), tags) : allocate_unwalled_by_size(total);
+  auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
   void* const p = memory + tags;
   const auto low = static_cast<std::uint32_t>(total), high = static_cast<std::uint32_t>(total >> 32);
@@ -91,9 +104,12 @@ void* allocate_usual(std::size_t size) noexcept {
 }
 
 void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
+  constexpr std::size_t tags = 2 * sizeof(Tag);
+  const bool walled = is_to_be_walled(size);
   std::size_t total = 0;
-  if (__builtin_add_overflow(size, align + 2 * sizeof(Tag), &total)) return nullptr;
-  auto* const memory = static_cast<std::byte*>(allocate_by_size(total));
+  if (__builtin_add_overflow(size, walled ? tags : align + tags, &total)) return nullptr;
+  void* const all = walled ? allocate_walled_by_size(total, align, tags) : allocate_unwalled_by_size(total);
+  auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
   const std::size_t gap = round_up(address_of(memory) + 2 * sizeof(Tag), align) - address_of(memory);
   void* const p = memory + gap;

@@ -5,6 +5,8 @@
 #include "os/clock.h"
 #include "os/threads.h"
 #include "umem/cache.h"
+#include "umem/messages.h"
+#include "umem/options.h"
 
 #include <atomic>
 #include <cerrno>
@@ -31,6 +33,7 @@ bool is_due(std::atomic<std::uint64_t>& last) noexcept {
 void age() noexcept { heap::heap.age_prepared_objects(); }
 
 void reclaim_and_age() noexcept {
+  if (options.tells_all) Message().text("umem allocator: caches are reaped\n");
   caches.for_each([](Cache& c) {
     if (c.reclaim != nullptr) c.reclaim(c.private_data);
   });

@@ -148,7 +148,7 @@ def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
 
 
 UMEM_FOR_DEBUGGERS = {
-    *("umem_error_buffer", "umem_error_begin"),
+    *("umem_error_buffer", "umem_error_begin", "umem_abort_info"),
     *("umem_transaction_log", "umem_content_log", "umem_failure_log", "umem_slab_log"),
 }
 

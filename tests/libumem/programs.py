@@ -2,8 +2,8 @@
 """Programs that say themselves what is to happen: messages/, each misuses libumem's interface in a way
 that has a message, and options/, each looks at what an item of UMEM_OPTIONS does.
 
-A program's first comment has: object (which library), UMEM_DEBUG and UMEM_OPTIONS, how it ends,
-and all of what it says on standard error. %p is an address, %x and %d numbers, "..." any lines.
+A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
+whether it is to be setuid, how it ends, and all of what it says on standard error. %p is an address, %x and %d numbers, "..." any lines.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+SKIPPED = "skipped"
 HERE = Path(__file__).resolve().parent
 _FIELDS = {"%p": "0x[0-9a-f]+", "%x": "[0-9a-f]+", "%d": "[0-9]+"}
 
@@ -28,6 +29,7 @@ class Program:
     library: str = "umem"
     environment: dict[str, str] = field(default_factory=dict)
     ends: str = "0"
+    setuid: bool = False
     says: list[str] = field(default_factory=list)
 
     @classmethod
@@ -41,6 +43,8 @@ class Program:
                 program.library = value
             elif name == "ends":
                 program.ends = value
+            elif name == "setuid":
+                program.setuid = True
             elif name.startswith("UMEM_"):
                 program.environment[name] = value
         return program
@@ -56,6 +60,16 @@ class Program:
         return "".join(lines)
 
 
+def _set_user(binary: Path) -> bool:
+    """Makes it a program of another user, by whose rights it runs. False: that can not be here."""
+    if os.geteuid() != 0 or os.statvfs(binary).f_flag & os.ST_NOSUID:
+        return False
+    binary.parent.chmod(0o711)
+    os.chown(binary, 65534, 65534)
+    binary.chmod(0o4755)
+    return True
+
+
 def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str | None:
     """What is wrong; None: nothing."""
     binary = scratch / program.source.stem
@@ -67,6 +81,8 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
         ],
         check=True,
     )
+    if program.setuid and not _set_user(binary):
+        return SKIPPED
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("UMEM_", "TERRACE_"))}
     done = subprocess.run(
         [str(binary)],
@@ -76,7 +92,7 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
         timeout=60,
         check=False,
     )
-    expected = -signal.SIGABRT if program.ends == "SIGABRT" else int(program.ends)
+    expected = -getattr(signal, program.ends) if program.ends[0] == "S" else int(program.ends)
     if done.returncode != expected:
         return f"ends with {done.returncode}, not {expected}\n{done.stderr}"
     if not re.fullmatch(program.pattern, done.stderr):
@@ -98,7 +114,10 @@ def main() -> int:
             if arguments.names and source.stem not in arguments.names:
                 continue
             wrong = _run(Program.read(source), arguments.libraries, arguments.include, Path(scratch))
-            print(f"{'ok' if wrong is None else 'FAILED':7}{source.stem}")
+            if wrong == SKIPPED:
+                print(f"{'skipped':7} {source.stem}: needs root, and a file system with setuid")
+                continue
+            print(f"{'ok' if wrong is None else 'FAILED':7} {source.stem}")
             if wrong is not None:
                 print(wrong)
                 failed += 1

@@ -5,9 +5,31 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 
+#include <cerrno>
 #include <sys/mman.h>
 
 namespace terrace::os {
+
+namespace {
+
+constexpr long madv_guard_install = 102, madv_guard_remove = 103;  // newer than most headers
+
+bool advise(void* address, std::size_t bytes, long advice) noexcept {
+  for (;;) {
+    const long r = arch::raw_syscall(SYS_madvise, static_cast<long>(address_of(address)), static_cast<long>(bytes), advice);
+    if (r != -EINTR) return !failed(r);
+  }
+}
+
+}  // namespace
+
+bool install_guards(void* address, std::size_t bytes) noexcept { return advise(address, bytes, madv_guard_install); }
+bool remove_guards(void* address, std::size_t bytes) noexcept { return advise(address, bytes, madv_guard_remove); }
+
+bool make_inaccessible(void* address, std::size_t bytes) noexcept {
+  return !failed(arch::raw_syscall(SYS_mmap, static_cast<long>(address_of(address)), static_cast<long>(bytes), PROT_NONE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+}
 
 bool deny_access(void* address, std::size_t bytes) noexcept {
   return !failed(arch::raw_syscall(SYS_mprotect, static_cast<long>(address_of(address)), static_cast<long>(bytes), PROT_NONE));

@@ -5,8 +5,8 @@
 #include "os/sysfs.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
-#include <cstdlib>
 #include <fcntl.h>
 
 namespace terrace::os {
@@ -45,7 +45,19 @@ int keep_open(int fd) noexcept {
 int process_id() noexcept { return static_cast<int>(arch::raw_syscall(SYS_getpid)); }
 int thread_id() noexcept { return static_cast<int>(arch::raw_syscall(SYS_gettid)); }
 
-void abort_process() noexcept { std::abort(); }
+// Not by abort(3), which a program may have put another function in place of.
+void abort_process() noexcept {
+  sigset_t abort_only;
+  sigemptyset(&abort_only);
+  sigaddset(&abort_only, SIGABRT);
+  pthread_sigmask(SIG_UNBLOCK, &abort_only, nullptr);
+  arch::raw_syscall(SYS_tgkill, process_id(), thread_id(), SIGABRT);  // a handler may leave by longjmp
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(SIGABRT, &standard, nullptr);
+  arch::raw_syscall(SYS_tgkill, process_id(), thread_id(), SIGABRT);
+  __builtin_trap();
+}
 
 namespace {
 

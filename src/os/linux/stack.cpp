@@ -14,7 +14,7 @@ extern "C" int backtrace(void** frames, int size) __attribute__((weak));
 namespace terrace::os {
 namespace {
 
-constexpr int most_frames = 32;
+constexpr unsigned most_frames = 32;
 constexpr unsigned own_frames = 8;  // more than the innermost ones that are in this object
 
 using Backtrace = int (*)(void** frames, int size);
@@ -78,8 +78,10 @@ unsigned capture_stack(const void** frames, unsigned size) noexcept {
     inside = false;
     return 0;
   }
-  void* all[most_frames];
-  const int found = unwind(all, static_cast<int>(min_of<unsigned>(size + own_frames, most_frames)));
+  void* here[most_frames];
+  // Who wants more has room for ours among them.
+  void** const all = size > most_frames ? const_cast<void**>(frames) : here;
+  const int found = unwind(all, static_cast<int>(size > most_frames ? size : min_of(size + own_frames, most_frames)));
   unsigned n = 0;
   for (int i = 0; i < found && n < size; ++i) {
     if (n == 0 && is_own(all[i])) continue;

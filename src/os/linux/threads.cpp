@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "os/threads.h"
 
+#include "os/io.h"
+
 extern "C" {
 extern char __libc_single_threaded __attribute__((weak));  // NOLINT(readability-identifier-naming)
 }
@@ -10,7 +12,15 @@ namespace {
 
 constinit thread_local char of_this_thread = 0;
 
+constinit thread_local std::uint32_t number = 0;
+
 }  // namespace
+
+std::uint32_t thread_number() noexcept {
+  if (number == 0) number = static_cast<std::uint32_t>(thread_id());
+  return number;
+}
+void forget_thread_number() noexcept { number = 0; }
 
 bool single_threaded() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
 

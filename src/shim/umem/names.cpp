@@ -3,6 +3,7 @@
 #include "heap/fast_path.h"
 #include "heap/heap.h"
 #include "heap/object_path.h"
+#include "os/auxv.h"
 #include "os/environment.h"
 #include "os/memory.h"
 #include "os/stack.h"
@@ -10,6 +11,7 @@
 #include "umem/cache.h"
 #include "umem/debug.h"
 #include "umem/default_caches.h"
+#include "umem/firewall.h"
 #include "umem/log.h"
 #include "umem/messages.h"
 #include "umem/nofail.h"
@@ -68,7 +70,8 @@ __attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags)
   });
 }
 
-// Straight from malloc's classes, with UMEM_DEBUG, too: nothing is known of such blocks but where they begin.
+// Straight from malloc's classes, with UMEM_DEBUG, too: nothing is known of such blocks but where they begin. With `firewall`
+// they have pages of their own, as others.
 void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
   if (size == 0) return nullptr;
   if (!is_power_of_two(align)) {
@@ -76,7 +79,10 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
     return nullptr;
   }
   return debugged(flags, nullptr, size, [=] {
-    void* const p = heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
+    const bool walled = umem::default_caches_on() && umem::is_to_be_walled(size);
+    void* const p = walled               ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0)
+                    : heap::heap.ready() ? heap::heap.allocate_plain(size, align)
+                                         : nullptr;
     if (p == nullptr) errno = ENOMEM;
     return p;
   });
@@ -118,6 +124,7 @@ constexpr heap::Heap::UpperLocks locks{
           umem::update_after_fork_in_child();
           umem::messages_after_fork_in_child();
           umem::logs_after_fork_in_child();
+          umem::firewall_after_fork_in_child();
         },
 };
 
@@ -144,9 +151,15 @@ const char* wish(const char* variable, const char* (*of_program)()) {
 // UMEM_DEBUG first: it says whether complaints are shown.
 void read_wishes() {
   umem::Options& o = umem::options;
-  umem::parse_debug(wish("UMEM_DEBUG", _umem_debug_init), o, complain);
-  umem::parse_options(wish("UMEM_OPTIONS", _umem_options_init), o, complain);
-  umem::parse_logging(wish("UMEM_LOGGING", _umem_logging_init), o, complain);
+  const char* const debug = wish("UMEM_DEBUG", _umem_debug_init);
+  const umem::Complain say = os::secure_mode() ? nullptr : complain;
+  umem::parse_debug(debug, o, nullptr);  // `verbose` may come last
+  umem::parse_debug(debug, o, say);
+  umem::parse_options(wish("UMEM_OPTIONS", _umem_options_init), o, say);
+  umem::parse_logging(wish("UMEM_LOGGING", _umem_logging_init), o, say);
+  if (!os::secure_mode()) return;
+  o.verbose = o.tells_all = false;  // also when the program's own functions want it
+  o.mtbf = 0;
 }
 
 // The hooks of a program are its functions: they may allocate, and find a heap without options.
@@ -161,7 +174,7 @@ __attribute__((constructor(102))) void at_start() {
   umem::open_logs(complain);
   if ((o.debug & umem::debug_audit) != 0 || umem::any_log()) os::prefer_libunwind();
   if (o.debug == 0 && !umem::any_log() && o.size_changes == 0 && !o.no_magazines && o.mtbf == 0) return;
-  if (umem::open_default_caches()) heap::heap.redirect(umem::tagged_malloc);
+  if (umem::open_default_caches(complain)) heap::heap.redirect(umem::tagged_malloc);
 }
 
 }  // namespace

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "umem/firewall.h"
+
+#include "heap/heap.h"
+#include "os/guard_pages.h"
+#include "os/memory.h"
+#include "os/metadata.h"
+#include "os/yield.h"
+#include "umem/audit.h"
+#include "umem/faults.h"
+#include "umem/patterns.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+namespace terrace::umem {
+namespace {
+
+constexpr std::size_t zone_bytes = std::size_t{1} << 30, least_zone = std::size_t{1} << 26;
+constexpr unsigned most_zones = 256;
+constexpr std::byte gap_byte{0xbb};
+
+// Addresses without memory, and by page whose they are.
+struct Zone {
+  std::byte* base;
+  std::size_t bytes;
+  vmem_t* addresses;
+  std::atomic<Walled*>* by_page;
+  bool one_mapping;  // guards are in it; else each object has mappings of its own
+  bool contains(const void* p) const noexcept { return address_of(p) - address_of(base) < bytes; }
+  std::atomic<Walled*>& at(const void* p) const noexcept {
+    return by_page[(address_of(p) - address_of(base)) / os::page_size()];
+  }
+};
+constinit Zone zones[most_zones];
+constinit std::atomic<unsigned> zone_count{0};
+constinit std::atomic<bool> busy{false};
+
+// One thread at a time adds a zone, or changes whose pages are whose. What it calls meanwhile takes locks of any rank.
+class Alone {
+ public:
+  Alone() noexcept {
+    while (busy.exchange(true, std::memory_order_acquire)) os::sleep_briefly();
+  }
+  ~Alone() { busy.store(false, std::memory_order_release); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+};
+
+Zone* zone_of(const void* p) noexcept {
+  // [F1] acquire, pairs with add_zone(): the zone is there.
+  for (unsigned i = 0, n = zone_count.load(std::memory_order_acquire); i < n; ++i) {
+    if (zones[i].contains(p)) return &zones[i];
+  }
+  return nullptr;
+}
+
+// As long as there are addresses for: a process may be limited.
+bool open(Zone& z, std::size_t least) noexcept {
+  for (std::size_t bytes = max_of(zone_bytes, least); z.base == nullptr; bytes /= 2) {
+    if (bytes < max_of(least_zone, least)) return false;
+    z.base = static_cast<std::byte*>(os::reserve(bytes, nullptr));
+    z.bytes = bytes;
+  }
+  const std::size_t page = os::page_size();
+  z.by_page = os::map_metadata<std::atomic<Walled*>>(os::Metadata::checks, z.bytes / page);
+  z.addresses = vmem_create("umem_firewall_va", z.base, z.bytes, page, nullptr, nullptr, nullptr, 0, VM_NOSLEEP);
+  if (z.by_page != nullptr && z.addresses != nullptr) {
+    z.one_mapping = os::commit(z.base, z.bytes) && os::install_guards(z.base, z.bytes);
+    return z.one_mapping || os::make_inaccessible(z.base, z.bytes);
+  }
+  os::release(z.base, z.bytes);
+  z.base = nullptr;
+  return false;
+}
+
+std::byte* take_from(const Zone& z, std::size_t bytes) noexcept {
+  return static_cast<std::byte*>(vmem_alloc(z.addresses, bytes, VM_NOSLEEP | VM_NEXTFIT));
+}
+
+// Addresses of a zone that has them, or of a new one.
+std::byte* take_addresses(std::size_t bytes) noexcept {
+  const unsigned n = zone_count.load(std::memory_order_acquire);  // [F1]
+  for (unsigned i = 0; i < n; ++i) {
+    if (std::byte* const at = take_from(zones[i], bytes)) return at;
+  }
+  const Alone alone;
+  const unsigned now = zone_count.load(std::memory_order_relaxed);
+  if (now == n) {
+    if (now == most_zones || !open(zones[now], round_up(bytes, std::size_t{1} << 16))) return nullptr;
+    zone_count.store(now + 1, std::memory_order_release);  // [F1]
+  }
+  return take_from(zones[n], bytes);  // perhaps added by somebody else
+}
+
+template <class Body>
+void for_each_page(const std::byte* pages, std::size_t bytes, Body body) noexcept {
+  const Zone& z = *zone_of(pages);
+  for (std::size_t at = 0; at < bytes; at += os::page_size()) body(z.at(pages + at));
+}
+
+// The pages' last object is forgotten, wherever it lay.
+void set_owner(const std::byte* pages, std::size_t bytes, Walled* w) noexcept {
+  const Alone alone;
+  for_each_page(pages, bytes, [w](std::atomic<Walled*>& owner) {
+    Walled* const before = owner.load(std::memory_order_acquire);
+    if (before != nullptr) {
+      for_each_page(before->pages, before->bytes, [before](std::atomic<Walled*>& other) {
+        Walled* expected = before;
+        other.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel);
+      });
+      heap::heap.free_plain(before);
+    }
+    owner.store(w, std::memory_order_release);
+  });
+}
+
+std::byte* end_of(const Walled& w) noexcept { return w.pages + w.bytes - os::page_size(); }
+std::size_t gap_behind(const Walled& w) noexcept {
+  return static_cast<std::size_t>(end_of(w) - static_cast<const std::byte*>(w.record.event.object)) - w.size;
+}
+
+// Pages with memory, and one without. Null: there is none, or there are too many mappings.
+std::byte* take_pages(std::size_t bytes) noexcept {
+  std::byte* const pages = take_addresses(bytes);
+  if (pages == nullptr) return nullptr;
+  const std::size_t usable = bytes - os::page_size();
+  if (zone_of(pages)->one_mapping ? os::remove_guards(pages, usable) : os::commit(pages, usable)) return pages;
+  vmem_free(zone_of(pages)->addresses, pages, bytes);
+  return nullptr;
+}
+
+// Without memory, but not for use yet.
+void give_pages(std::byte* pages, std::size_t bytes) noexcept {
+  const Zone& z = *zone_of(pages);
+  const bool gone = z.one_mapping ? os::install_guards(pages, bytes) : os::make_inaccessible(pages, bytes);
+  if (!gone) os::deny_access(pages, bytes);
+  vmem_free(z.addresses, pages, bytes);
+}
+
+}  // namespace
+
+Walled* walled_at(const void* p) noexcept {
+  const Zone* const z = zone_of(p);
+  return z == nullptr ? nullptr : z->at(p).load(std::memory_order_acquire);
+}
+
+void* allocate_walled(const Cache* c, std::size_t size, std::size_t align, std::size_t before, unsigned debug) noexcept {
+  const std::size_t page = os::page_size();
+  std::size_t bytes = 0;
+  if (__builtin_add_overflow(size, max_of(align, page) + 3 * page, &bytes)) return nullptr;
+  bytes = round_up(size + (align > page ? align : align - 1), page) + page;
+  std::byte* const pages = take_pages(bytes);
+  if (pages == nullptr) return nullptr;
+  std::byte* const end = pages + bytes - page;
+  auto* const object = static_cast<std::byte*>(pointer_to(round_down(address_of(end) - (size - before), align))) - before;
+  constexpr std::size_t front = offsetof(Walled, record);
+  Record* const r = make_record(c, object, debug, front);
+  if (r == nullptr) {
+    give_pages(pages, bytes);
+    return nullptr;
+  }
+  auto* const w = reinterpret_cast<Walled*>(reinterpret_cast<std::byte*>(r) - front);
+  w->pages = pages;
+  w->bytes = bytes;
+  w->size = size;
+  w->in_use = true;
+  if ((debug & debug_deadbeef) != 0) {
+    fill(pointer_to(round_down(address_of(object), sizeof(std::uint64_t))),
+         min_of<std::uint64_t>(round_down(static_cast<std::size_t>(end - object), sizeof(std::uint64_t)), options.verify),
+         fresh_pattern);
+  }
+  std::memset(object + size, static_cast<int>(gap_byte), gap_behind(*w));
+  set_owner(pages, bytes, w);
+  note(*r, debug, size, Happened::allocated);
+  return object;
+}
+
+void* allocate_walled(Cache& c) noexcept {
+  void* const object = allocate_walled(&c, c.size, c.align, 0, c.debug);
+  if (object == nullptr) return nullptr;
+  if (c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0) {
+    c.allocated.add();
+    return object;
+  }
+  Walled& w = *walled_at(object);
+  w.in_use = false;
+  give_pages(w.pages, w.bytes);
+  return nullptr;
+}
+
+namespace {
+
+// Whether it is to be freed: with `noabort`, too, if it can be.
+bool is_sound(Walled& w, const void* object, const Cache* c, std::size_t size) noexcept {
+  const void* const base = w.record.event.object;
+  if (object != base) {
+    report(Fault::bad_base, c, object, &w.record, {.base = base});
+    return false;
+  }
+  // [F2] one of two that free it at once.
+  if (!__atomic_exchange_n(&w.in_use, false, __ATOMIC_ACQ_REL)) {
+    report(Fault::duplicate_free, c, object, &w.record);
+    return false;
+  }
+  if (size != w.size) report(Fault::bad_size, c, object, &w.record, {.found = size, .wanted = w.size});
+  const auto* const behind = static_cast<const std::byte*>(base) + w.size;
+  for (std::size_t i = 0; i < gap_behind(w); ++i) {
+    if (behind[i] == gap_byte) continue;
+    report(Fault::redzone, c, object, &w.record);
+    break;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool free_walled(void* object, const Cache* c, std::size_t size) noexcept {
+  Walled& w = *walled_at(object);
+  if (!is_sound(w, object, c, size)) return false;
+  const unsigned debug = c != nullptr ? c->debug : options.debug;
+  const LogEntry* const contents = save_contents(w.record, debug, w.size);
+  if (c != nullptr && c->destruct != nullptr) c->destruct(object, c->private_data);
+  note(w.record, debug, w.size, Happened::freed, contents);
+  give_pages(w.pages, w.bytes);
+  return true;
+}
+
+void firewall_after_fork_in_child() noexcept { busy.store(false, std::memory_order_relaxed); }
+
+}  // namespace terrace::umem

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// `firewall=N`: an object of N bytes or more has pages of its own and ends where a page begins that nobody may touch. Whoever
+// reads or writes behind it gets SIGSEGV at that instruction, as does whoever touches it after it was freed.
+//
+//   | gap | object | rest of its alignment: 0xbb | guard |      pages of one zone, which is 1 GiB of addresses
+//
+// Addresses are used again when all others of their zone have been (VM_NEXTFIT). Until then a freed object's description stays,
+// by which a second free is known.
+#pragma once
+
+#include "umem/debug.h"
+
+namespace terrace::umem {
+
+struct Walled {
+  std::byte* pages;
+  std::size_t bytes;  // of pages, with the guard
+  std::size_t size;   // of the object
+  bool in_use;
+  Record record;
+};
+
+/// The description of the object, in use or not, whose pages, or guard, p lies in; null: none's.
+Walled* walled_at(const void* p) noexcept;
+
+/// Memory by size, of which byte `before` is at a multiple of `align`, and is the first that the guard's distance is measured
+/// from. `cache`: null for what is larger than any. Null: no memory, or too many mappings.
+void* allocate_walled(const Cache* cache, std::size_t size, std::size_t align, std::size_t before, unsigned debug) noexcept;
+/// A constructed object.
+void* allocate_walled(Cache& cache) noexcept;
+/// Says what is wrong with the object, if anything is. Requires walled_at(object). `size`: as the program has it. False: it is
+/// not freed.
+bool free_walled(void* object, const Cache* cache, std::size_t size) noexcept;
+
+void firewall_after_fork_in_child() noexcept;
+
+}  // namespace terrace::umem
