@@ -5,7 +5,8 @@
     (gdb) umem umastat
     (gdb) umem findleaks
     (gdb) umem whatis ADDRESS
-    (gdb) umem verify
+    (gdb) umem umem_cache
+    (gdb) umem walk umem NAME-OF-A-CACHE
 
 The decoder is tools/terrace/debug, which needs numpy, scipy and pyelftools: those of the checkout's
 environment (build/.venv) where that is of gdb's own version of Python, else the system's.
@@ -13,6 +14,7 @@ environment (build/.venv) where that is of gdb's own version of Python, else the
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from collections.abc import Callable
@@ -31,7 +33,8 @@ try:
 
     from terrace.debug.live import Pages, read_maps
     from terrace.debug.memory import Copy, Mapping, Memory, Segment, Thread, UnreadableError
-    from terrace.debug.target import Capture, Range, Target
+    from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
+    from terrace.debug.umem.commands import COMMANDS, run
     from terrace.errors import TerraceError
 except ImportError as error:
     raise gdb.GdbError(
@@ -117,13 +120,12 @@ class GdbTarget(Target):
             return read_maps(Path(f"/proc/{self._pid}/maps").read_text(errors="replace"))
         return _core_mappings()
 
-    def descriptors(self) -> list[tuple[Mapping, int]]:
-        try:
-            value = gdb.parse_and_eval("(unsigned long)&terrace_debug_descriptor")
-        except gdb.error:
-            return []
-        address = int(value)
-        return [(m, address) for m in self.mappings() if m.start <= address < m.end]
+    def descriptors(self) -> list[Described]:
+        found = []
+        for mapping in likely_first(self.mappings()):
+            with contextlib.suppress(OSError), open(mapping.path, "rb") as file:
+                found.append(described(mapping, file))
+        return [each for each in found if each is not None]
 
     def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:
         """The process does not run: it is as gdb has it."""
@@ -155,54 +157,35 @@ class GdbTarget(Target):
         return found
 
 
-def _umastat(_: list[str]) -> list[str]:
-    from terrace.debug.umastat import lines
-
-    return lines(GdbTarget())
-
-
-def _findleaks(words: list[str]) -> list[str]:
-    from terrace.debug.findleaks import find, lines
-
-    target = GdbTarget()
-    return lines(target, find(target), everything="--all" in words)
-
-
-def _whatis(words: list[str]) -> list[str]:
-    from terrace.debug.whatis import line
-
-    if len(words) != 1:
-        raise TerraceError("usage: umem whatis ADDRESS")
-    return [line(GdbTarget(), int(gdb.parse_and_eval(words[0])) % (1 << 64))]
-
-
-def _verify(_: list[str]) -> list[str]:
-    from terrace.debug.verify import lines, verify
-
-    target = GdbTarget()
-    return lines(target, verify(target))
+def _address(text: str) -> int:
+    """An expression of the program's language, or plain hexadecimal."""
+    try:
+        return int(gdb.parse_and_eval(text)) % (1 << 64)
+    except gdb.error as error:
+        try:
+            return int(text, 16)
+        except ValueError:
+            raise TerraceError(str(error)) from None
 
 
 class Umem(gdb.Command):  # type: ignore[misc]  # gdb has no types
-    """Looks at the heap of Terrace: umem umastat | findleaks | whatis ADDRESS | verify."""
+    """Looks at the heap of Terrace: umem umastat, umem findleaks, umem whatis ADDRESS, ...
 
-    _parts = {"umastat": _umastat, "findleaks": _findleaks, "whatis": _whatis, "verify": _verify}  # noqa: RUF012
+    Without a name, all commands are listed. An address is any expression, or plain hexadecimal.
+    """
 
     def __init__(self) -> None:
         super().__init__("umem", gdb.COMMAND_DATA)
 
     def invoke(self, argument: str, from_tty: bool) -> None:  # noqa: ARG002
-        words = gdb.string_to_argv(argument)
-        if not words or words[0] not in self._parts:
-            raise gdb.GdbError(f"usage: umem {' | '.join(self._parts)}")
         try:
-            report = self._parts[words[0]](words[1:])
+            report = run(GdbTarget(), _address, gdb.string_to_argv(argument))
         except TerraceError as error:
             raise gdb.GdbError(str(error)) from None
-        gdb.write("\n".join(report) + "\n")
+        gdb.write("".join(f"{line}\n" for line in report))
 
     def complete(self, text: str, word: str) -> list[str]:  # noqa: ARG002
-        return [name for name in self._parts if name.startswith(word)]
+        return [name for name in COMMANDS if name.startswith(word)]
 
 
 Umem()

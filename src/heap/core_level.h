@@ -3,6 +3,7 @@
 // Slow paths only; the fast paths of the rungs with sequences are in fast_path.h.
 #pragma once
 
+#include "base/described.h"
 #include "heap/slab_level.h"
 #include "level/budget.h"
 #include "level/per_slot.h"
@@ -116,6 +117,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   const char* check() noexcept;
 
  private:
+  friend struct introspect::Layout;
   const Magazines& magazines() noexcept { return slabs_.magazines(); }
   /// Without making any.
   level::ObjectWords* known_words(level::Slot& slot, unsigned chunk) const noexcept;

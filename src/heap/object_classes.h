@@ -9,6 +9,7 @@
 // somebody's malloc: so these classes have chunks of their own, which malloc's maintenance leaves alone.
 #pragma once
 
+#include "base/described.h"
 #include "heap/placement.h"
 #include "heap/size_class.h"
 #include "heap/transfer_counters.h"
@@ -84,6 +85,7 @@ class ObjectClasses {
   }
 
  private:
+  friend struct introspect::Layout;
   ObjectClass& at(unsigned number) noexcept {
     return classes_[number / level::objects_per_chunk][number % level::objects_per_chunk];
   }

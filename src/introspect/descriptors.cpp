@@ -3,64 +3,12 @@
 
 #include "heap/heap.h"
 
-#include <cstddef>
-#include <string_view>
-#include <type_traits>
-
 // Classes with private members have no standard layout; the compilers that build this know their offsets all the same.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
 namespace terrace::introspect {
-namespace {
-
 using heap::Heap;
-
-template <std::size_t n>
-constexpr void set_name(char (&into)[n], std::string_view name) {
-  for (std::size_t i = 0; i < name.size(); ++i) into[i] = name[i];  // too long: no constant expression
-  into[name.size()] = 0;
-}
-
-constexpr Address address(std::string_view name, const void* at) {
-  Address a{};
-  set_name(a.name, name);
-  a.at = at;
-  return a;
-}
-
-constexpr Field constant(std::string_view name, std::size_t value) {
-  Field f{};
-  set_name(f.name, name);
-  f.offset = static_cast<std::uint32_t>(value);
-  return f;
-}
-
-template <class Member>
-constexpr Field field(std::string_view name, std::size_t offset) {
-  using Element = std::remove_all_extents_t<Member>;
-  Field f = constant(name, offset);
-  f.size = sizeof(Element);
-  f.count = sizeof(Member) / sizeof(Element);
-  return f;
-}
-
-constexpr Field piece(std::string_view name, std::size_t offset, std::size_t size, std::size_t count) {
-  Field f = constant(name, offset);
-  f.size = static_cast<std::uint32_t>(size);
-  f.count = static_cast<std::uint32_t>(count);
-  return f;
-}
-
-template <class T>
-constexpr Field whole(std::string_view name) {
-  return field<T>(name, 0);
-}
-
-}  // namespace
-
-// A member and what it is; `Type` begins where the reader begins to count.
-#define TERRACE_FIELD(name, Type, member) \
-  field<std::remove_reference_t<decltype((std::declval<Type&>().member))>>(name, offsetof(Type, member))
+using namespace describe;
 
 struct Layout {
   // Offsets from the heap.
@@ -210,15 +158,45 @@ struct Layout {
       constant("check.bucket_count", check::Registry::bucket_count),
   };
 
-  static constexpr Descriptor describe() {
-    Descriptor d{};
-    set_name(d.magic, "terrace-debug");
-    d.version = descriptor_version;
-    d.header_bytes = offsetof(Descriptor, addresses);
-    d.address_bytes = sizeof(Address);
-    d.address_count = described_addresses;
-    d.field_bytes = sizeof(Field);
-    d.field_count = described_fields;
+  // Classes of object caches, a chunk of them in each table.
+  static constexpr Field of_objects[] = {
+      constant("object.first", heap::first_object_class),
+      constant("object.per_chunk", level::objects_per_chunk),
+      piece("objects.classes", offsetof(heap::ObjectClasses, classes_), sizeof(void*), level::most_object_chunks),
+      TERRACE_FIELD("objects.chunks", heap::ObjectClasses, chunks_),
+      whole<heap::ObjectClass>("object"),
+      TERRACE_FIELD("object.shape", heap::ObjectClass, shape),
+      TERRACE_FIELD("object.align", heap::ObjectClass, align),
+      TERRACE_FIELD("object.open", heap::ObjectClass, open),
+      TERRACE_FIELD("object.exists", heap::ObjectClass, exists),
+      TERRACE_FIELD("object.owner", heap::ObjectClass, owner),
+      TERRACE_FIELD("object.prepared", heap::ObjectClass, prepared),
+      TERRACE_FIELD("object.handed_out", heap::ObjectClass, transfers.handed_out),
+      TERRACE_FIELD("object.failed", heap::ObjectClass, transfers.failed_refills),
+      TERRACE_FIELD("object.refills", heap::ObjectClass, refills),
+      // Offsets from the heap:
+      piece("core.objects", offsetof(Heap, levels_.core_.objects_), sizeof(void*), level::most_object_chunks),
+      TERRACE_FIELD("core.budget", Heap, levels_.core_.budget_.limit_),
+      piece("slabs.objects", offsetof(Heap, slabs_.object_classes_), sizeof(void*), level::most_object_chunks),
+      piece("processors.objects", offsetof(Heap, levels_.processors_.objects_), sizeof(level::Depots),
+            level::most_object_chunks),
+      piece("nodes.objects", offsetof(Heap, levels_.nodes_.objects_), sizeof(level::Depots), level::most_object_chunks),
+      whole<level::Depots>("depots"),
+      TERRACE_FIELD("depots.shards", level::Depots, storage_),
+      TERRACE_FIELD("depots.count", level::Depots, layout_.count),
+      TERRACE_FIELD("depots.per_depot", level::Depots, layout_.shards),
+      TERRACE_FIELD("depots.keys", level::Depots, layout_.keys),
+      whole<level::ObjectWords>("words"),
+      TERRACE_FIELD("words.cap", level::ObjectWords, cap),
+      TERRACE_FIELD("words.words", level::ObjectWords, words),
+      TERRACE_FIELD("words.previous", level::ObjectWords, previous),
+      TERRACE_FIELD("words.popped", level::ObjectWords, popped),
+      TERRACE_FIELD("slot.of_objects", level::Slot, of_objects),
+      TERRACE_FIELD("record.number", span::Record, number),
+  };
+
+  static constexpr Descriptor described() {
+    auto d = begun<Descriptor>("terrace-debug", descriptor_version);
     Address* a = d.addresses;
     *a++ = address("heap", &heap::heap);
     *a++ = address("version", TERRACE_VERSION);
@@ -226,29 +204,23 @@ struct Layout {
     *a++ = address("classes_of_homes", heap::classes_of_homes.data());
     *a++ = address("magazine_shapes", heap::magazine_shapes.data());
     *a++ = address("origin", &level::zeros_around_origin[8]);
+    *a++ = address("object_classes", &heap::object_classes);
     Field* f = d.fields;
     for (const Field& each : of_heap) *f++ = each;
     for (const Field& each : of_spans) *f++ = each;
     for (const Field& each : of_slabs) *f++ = each;
     for (const Field& each : of_levels) *f++ = each;
     for (const Field& each : of_magazines) *f++ = each;
+    for (const Field& each : of_objects) *f++ = each;
     return d;
   }
   static_assert(std::size(of_heap) + std::size(of_spans) + std::size(of_slabs) + std::size(of_levels) +
-                    std::size(of_magazines) ==
+                    std::size(of_magazines) + std::size(of_objects) ==
                 described_fields);
 };
 
-#undef TERRACE_FIELD
-
 }  // namespace terrace::introspect
 
-// Who links the static archive with --gc-sections is to keep it, although nothing refers to it.
-#if defined(__has_attribute) && __has_attribute(retain)
-#define TERRACE_RETAINED used, retain
-#else
-#define TERRACE_RETAINED used
-#endif
 extern "C" __attribute__((visibility("default"), TERRACE_RETAINED,
                           section(".terrace_debug"))) constinit const terrace::introspect::Descriptor terrace_debug_descriptor =
-    terrace::introspect::Layout::describe();
+    terrace::introspect::Layout::described();

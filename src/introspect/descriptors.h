@@ -3,37 +3,20 @@
 // without calling into it, or of a core file. `terrace findleaks` and the others (tools/terrace/debug) have no offset of their
 // own: all come from here, by name.
 //
-// One object, terrace_debug_descriptor, in a section of its own, so that it is found in programs without symbols, too. A reader
-// compares magic and version, then goes by names. The version rises when the meaning of a name changes, not when one is added.
+// One object, terrace_debug_descriptor, in the section .terrace_debug. What umem adds is in umem/descriptors.h.
 #pragma once
 
-#include <cstdint>
+#include "base/descriptor.h"
 
 namespace terrace::introspect {
 
-/// Where something is in the process.
-struct Address {
-  char name[24];
-  const void* at;
-};
-
-/// A field of a structure: `count` elements of `size` bytes. With size 0 a constant, whose value is `offset`.
-struct Field {
-  char name[28];
-  std::uint32_t offset, size, count;
-};
+using describe::Address, describe::Field;
 
 inline constexpr unsigned descriptor_version = 1;
-inline constexpr unsigned described_addresses = 6;
-inline constexpr unsigned described_fields = 128;
+inline constexpr unsigned described_addresses = 7;
+inline constexpr unsigned described_fields = 159;
 
-struct Descriptor {
-  char magic[16];  // "terrace-debug"
-  std::uint32_t version;
-  std::uint32_t header_bytes, address_bytes, address_count, field_bytes, field_count;
-  Address addresses[described_addresses];  // at header_bytes
-  Field fields[described_fields];          // behind them
-};
+using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-debug"
 
 }  // namespace terrace::introspect
 

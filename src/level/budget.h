@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/bits.h"
+#include "base/described.h"
 
 #include <atomic>
 #include <cstdint>
@@ -64,6 +65,7 @@ class Budget {
   }
 
  private:
+  friend struct introspect::Layout;
   std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::uint64_t> granted_{0};
   std::atomic<std::uint64_t> extra_{0}, most_extra_{0}, refusals_{0}, last_look_{0};

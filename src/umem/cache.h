@@ -14,6 +14,7 @@
 // destructed by each free. Objects of an arena: umem/handles.h.
 #pragma once
 
+#include "base/described.h"
 #include "heap/object_classes.h"
 #include "os/mutex.h"
 #include "umem.h"
@@ -86,6 +87,7 @@ class CacheList {
   os::RankedMutex<os::Rank::object_caches>& mutex() noexcept { return mutex_; }
 
  private:
+  friend struct Layout;
   Cache* begin_walk() noexcept;
   Cache* go_on() noexcept;
 

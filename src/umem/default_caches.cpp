@@ -14,16 +14,17 @@
 #include <array>
 
 namespace terrace::umem {
+
+constinit Cache** default_caches = nullptr;
+
 namespace {
 
 constexpr std::uint32_t usual_sizes[] = {8,     16,    32,    48,    64,    80,    96,     112,    128,    160,   192,   224,
                                          256,   320,   384,   448,   512,   640,   768,    896,    1152,   1344,  1600,  2048,
                                          2304,  2688,  4096,  4544,  8192,  9216,  12288,  16384,  24576,  32768, 40960, 49152,
                                          57344, 65536, 73728, 81920, 90112, 98304, 106496, 114688, 122880, 131072};
-constexpr std::size_t step = 8;
+constexpr std::size_t step = default_step;
 constexpr std::size_t entries = largest_default / step;
-
-constinit Cache** by_size = nullptr;  // [(size - 1) / step]
 
 class Sizes {
  public:
@@ -83,7 +84,7 @@ Cache* make_cache(std::uint32_t size) noexcept {
                  .serves_sizes = true});
 }
 
-Cache& cache_for(std::size_t size) noexcept { return *by_size[(size - 1) / step]; }
+Cache& cache_for(std::size_t size) noexcept { return *default_caches[(size - 1) / step]; }
 
 }  // namespace
 
@@ -98,7 +99,7 @@ void say_that_nothing_changes(const SizeChange& change, Complain complain) noexc
 
 }  // namespace
 
-bool default_caches_on() noexcept { return by_size != nullptr; }
+bool default_caches_on() noexcept { return default_caches != nullptr; }
 
 bool open_default_caches(Complain complain) noexcept {
   auto** const table = os::map_metadata<Cache*>(os::Metadata::levels, entries);
@@ -113,7 +114,7 @@ bool open_default_caches(Complain complain) noexcept {
     if (c == nullptr) return false;
     for (; next < size / step; ++next) table[next] = c;
   }
-  by_size = table;
+  default_caches = table;
   return true;
 }
 

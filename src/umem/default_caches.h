@@ -7,9 +7,14 @@
 
 #include <cstddef>
 
+struct umem_cache;
+
 namespace terrace::umem {
 
-inline constexpr std::size_t largest_default = 128 * 1024;
+inline constexpr std::size_t largest_default = 128 * 1024, default_step = 8;
+
+/// [(size - 1) / default_step]; null while there are none. A debugger reads it.
+extern umem_cache** default_caches __attribute__((visibility("hidden")));
 
 /// Before the process has a second thread. False: there is no memory.
 bool open_default_caches(Complain complain) noexcept;

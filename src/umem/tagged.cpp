@@ -16,13 +16,7 @@ using heap::heap;
 
 namespace {
 
-// Before a block: 8 bytes up to 8 bytes of it, else 16, so that it is aligned.
-struct Tag {
-  std::uint32_t size;  // with the tags
-  std::uint32_t stat;  // magic - size
-};
-static_assert(sizeof(Tag) == 8);
-constexpr std::uint32_t magic_short = 0x3a10c000, magic_long = 0x16ba7000, magic_huge = 0x06e47000, magic_aligned = 0x3e3a1000;
+using Tag = MallocTag;
 constexpr std::uint32_t freed_stat = 0xdeadbeef;
 constexpr std::size_t short_size = 8, usual_alignment = 16;
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/counter.h"
+#include "base/described.h"
 #include "os/mutex.h"
 #include "vmem/allocated_table.h"
 #include "vmem/constraints.h"
@@ -83,6 +84,7 @@ class Arena {
 
  private:
   friend class ArenaList;
+  friend struct umem::Layout;
   friend class ArenaInnards;  // tests, which break invariants
 
   /// A walk that has unlocked the arena.

@@ -25,6 +25,7 @@ class ArenaList {
   void reset_after_fork() noexcept;
 
  private:
+  friend struct umem::Layout;
   void* take_memory() noexcept;
   const Arena* find(const vmem_t* vmp) const noexcept;
 

@@ -62,6 +62,7 @@ class QuantumCaches {
   }
 
  private:
+  friend struct umem::Layout;
   struct Stack {
     Segment* head = nullptr;
     std::size_t pieces = 0;

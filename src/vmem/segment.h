@@ -5,6 +5,8 @@
 // once when it is freed, and a marker between two spans keeps them from being merged.
 #pragma once
 
+#include "base/described.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -81,6 +83,7 @@ class SegmentList {
   }
 
  private:
+  friend struct umem::Layout;
   Segment anchor_{};
 };
 

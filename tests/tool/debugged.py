@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs for the debugger's tests to look at: programs/leaks.c, built once, under the library."""
+"""Programs for the debugger's tests to look at: those in programs/, built once.
+
+They run under the library.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ from conftest import MAIN, ROOT
 BUILD = ROOT / "build" / "release"
 LIBRARY = BUILD / "libterrace.so"
 PATIENCE = 120  # seconds, for what a loaded machine takes its time to do
-SOURCE = ROOT / "tests" / "tool" / "programs" / "leaks.c"
+GDB = ROOT / "integrations" / "gdb" / "terrace-gdb.py"
+PROGRAMS = ROOT / "tests" / "tool" / "programs"
 
 
 def compiled(directory: Path, *options: str, name: str = "leaks") -> Path:
@@ -29,7 +33,7 @@ def compiled(directory: Path, *options: str, name: str = "leaks") -> Path:
         pytest.skip("no C compiler")
     program = directory / name
     flags = ["-O1", "-g", "-fno-builtin-malloc", "-pthread"]
-    command = [compiler, *flags, "-o", str(program), str(SOURCE), *options]
+    command = [compiler, *flags, "-o", str(program), str(PROGRAMS / f"{name}.c"), *options]
     subprocess.run(command, check=True, capture_output=True)
     return program
 
@@ -66,13 +70,14 @@ def running(
         process.wait()
 
 
-def aborted(program: Path, directory: Path, *arguments: object) -> Path:
+def aborted(program: Path, directory: Path, *arguments: object, **variables: str) -> Path:
     """The core file of a program that has aborted; skips where cores go elsewhere."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="ascii").strip()
     if pattern.startswith(("|", "/")):
         pytest.skip(f"core files go to {pattern}")
     words = (*map(str, arguments), "abort")
-    process = _started(program, words, {"LD_PRELOAD": str(LIBRARY)}, directory)
+    environment = {"LD_PRELOAD": str(LIBRARY), **variables}
+    process = _started(program, words, environment, directory)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGABRT
     cores = list(directory.glob("core*"))
@@ -102,3 +107,15 @@ def report(*arguments: object) -> list[str]:
     status, lines = said(*arguments)
     assert status == 0, lines
     return lines
+
+
+def in_gdb(*arguments: object) -> str:
+    if shutil.which("gdb") is None:
+        pytest.skip("no gdb")
+    done = subprocess.run(
+        ["gdb", "-q", "-batch", "-nx", "-ex", f"source {GDB}", *map(str, arguments)],
+        capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if "terrace-gdb: gdb's" in done.stdout + done.stderr:
+        pytest.skip("gdb's Python has no numpy, scipy or pyelftools")
+    return done.stdout

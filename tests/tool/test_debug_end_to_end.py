@@ -13,14 +13,24 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import MAIN, ROOT
-from debugged import BUILD, LIBRARY, PATIENCE, aborted, compiled, report, running, said, terrace
+from conftest import MAIN
+from debugged import (
+    BUILD,
+    LIBRARY,
+    PATIENCE,
+    aborted,
+    compiled,
+    in_gdb,
+    report,
+    running,
+    said,
+    terrace,
+)
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="build/release is not built")
 
-GDB = ROOT / "integrations" / "gdb" / "terrace-gdb.py"
 # By their size classes, the blocks of leaks.c that something reaches: one for each kind of root.
 KEPT = {"16", "1728", "1920", "2304", "2816", "3328", "3840", "4608", "large"}
 
@@ -330,18 +340,6 @@ def test_without_the_rights_of_ptrace_it_says_so(program):
         pytest.skip("others can not read this checkout")
     assert done.returncode == 1
     assert "ptrace" in done.stderr
-
-
-def in_gdb(*arguments: str) -> str:
-    if shutil.which("gdb") is None:
-        pytest.skip("no gdb")
-    done = subprocess.run(
-        ["gdb", "-q", "-batch", "-nx", "-ex", f"source {GDB}", *arguments],
-        capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if "terrace-gdb: gdb's" in done.stdout + done.stderr:
-        pytest.skip("gdb's Python has no numpy, scipy or pyelftools")
-    return done.stdout
 
 
 def test_gdb_on_a_core_file(program, core):

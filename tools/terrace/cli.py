@@ -155,12 +155,30 @@ def _add_debugger(commands: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     top.add_argument("--seconds", type=float, default=1, metavar="N", help="between two looks")
     top.add_argument("--count", type=int, metavar="N", help="end after so many looks")
+    umausers = commands.add_parser(
+        "umausers",
+        help="who has allocated the objects in use, where UMEM_DEBUG=audit is on",
+        description="Groups objects in use by stack and size. Shown are groups of 8 KiB or of 100 "
+        "objects.",
+    )
+    umausers.add_argument("-e", dest="every", action="store_true", help="all groups")
+    umausers.add_argument("-f", dest="full", action="store_true", help="each object, too")
+    umem = commands.add_parser(
+        "umem",
+        help="a command of libumem's debugger: umem_status, umem_cache, bufctl, vmem, walk, ...",
+        description="Names, columns and meaning are those of the debugger's commands on libumem. "
+        "Without COMMAND they are listed. Addresses are in hexadecimal.",
+    )
     for name in DEBUGGER:
         commands.choices[name].add_argument("target", metavar="PID|CORE", help=_TARGET)
     whatis.add_argument("address", metavar="ADDRESS", help="in hexadecimal")
+    umausers.add_argument("caches", metavar="CACHE", nargs="*", help="only of these")
+    umem.add_argument(
+        "words", metavar="COMMAND ...", nargs=argparse.REMAINDER, help="and what it takes"
+    )
 
 
-DEBUGGER = ("findleaks", "whatis", "umastat", "verify", "top")
+DEBUGGER = ("findleaks", "whatis", "umastat", "verify", "top", "umausers", "umem")
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -6,8 +6,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+from terrace.debug import damage
 from terrace.debug.target import Target
 from terrace.errors import TerraceError
 
@@ -23,34 +25,53 @@ def open_target(name: str) -> Target:
     return CoreTarget(Path(name))
 
 
-def findleaks(target: Target, everything: bool) -> int:
+def each_heap(target: Target, lines: Callable[[], list[str]]) -> list[str]:
+    """The report of each heap in turn, where a process has several."""
+    found: list[str] = []
+    for i in range(len(target.heaps)):
+        target.chosen = i
+        if len(target.heaps) > 1:
+            found += ([""] if found else []) + [f"the heap of {target.library}:"]
+        found += lines()
+    return found
+
+
+def findleaks(target: Target, everything: bool) -> list[str]:
     from terrace.debug.findleaks import find, lines
 
-    print("\n".join(lines(target, find(target), everything)))
-    return 0
+    return each_heap(target, lambda: lines(target, find(target), everything))
 
 
-def whatis(target: Target, address: int) -> int:
-    from terrace.debug.whatis import line
+def whatis(target: Target, address: int) -> list[str]:
+    """By the heap that the address lies in, else by the first."""
+    from terrace.debug.whatis import lines
 
-    print(line(target, address))
-    return 0
+    for i, heap in enumerate(target.heaps):
+        base = heap.layout.of_heap(target.memory, "window.base")
+        if base <= address < base + heap.layout.of_heap(target.memory, "window.extent"):
+            target.chosen = i
+    return lines(target, address)
 
 
-def umastat(target: Target) -> int:
+def umastat(target: Target) -> list[str]:
     from terrace.debug.umastat import lines
 
-    print("\n".join(lines(target)))
-    return 0
+    return each_heap(target, lambda: lines(target))
 
 
-def verify(target: Target) -> int:
-    """1 when something is wrong."""
+def verify(target: Target) -> tuple[list[str], int]:
+    """And status 1 when something is wrong."""
     from terrace.debug import verify
 
-    verdict = verify.verify(target)
-    print("\n".join(verify.lines(target, verdict)))
-    return 1 if verdict.faults else 0
+    faults = 0
+
+    def lines() -> list[str]:
+        nonlocal faults
+        verdict = verify.verify(target)
+        faults += len(verdict.faults)
+        return verify.lines(target, verdict)
+
+    return each_heap(target, lines), 1 if faults else 0
 
 
 def top(target: Target, seconds: float, looks: int | None) -> int:
@@ -73,15 +94,34 @@ def run(options: argparse.Namespace) -> int:
     """The exit status."""
     target = open_target(options.target)
     try:
-        if options.subcommand == "findleaks":
-            return findleaks(target, options.all)
-        if options.subcommand == "whatis":
-            return whatis(target, parse_address(options.address))
-        if options.subcommand == "umastat":
-            return umastat(target)
-        if options.subcommand == "verify":
-            return verify(target)
-        return top(target, options.seconds, options.count)
+        if options.subcommand == "top":
+            return top(target, options.seconds, options.count)
+        with damage.expected(options.subcommand):
+            report, status = _report(target, options)
+        for line in report:
+            print(line)
+        return status
     except BrokenPipeError:  # nobody reads on
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _users(options: argparse.Namespace) -> list[str]:
+    flags = ["-e"] * options.every + ["-f"] * options.full
+    return ["umausers", *flags, *options.caches]
+
+
+def _report(target: Target, options: argparse.Namespace) -> tuple[list[str], int]:
+    """What it says, and the exit status."""
+    if options.subcommand == "verify":
+        return verify(target)
+    if options.subcommand in ("umem", "umausers"):
+        from terrace.debug.umem.commands import run as run_umem
+
+        words = options.words if options.subcommand == "umem" else _users(options)
+        return run_umem(target, parse_address, words), 0
+    if options.subcommand == "findleaks":
+        return findleaks(target, options.all), 0
+    if options.subcommand == "whatis":
+        return whatis(target, parse_address(options.address)), 0
+    return umastat(target), 0

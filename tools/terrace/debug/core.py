@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.ptrace import thread_of
-from terrace.debug.target import Capture, Range, Target, likely_first, offset_in
+from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
 from terrace.errors import TerraceError
 
 _PRSTATUS, _FPREGS, _X86_XSTATE = 1, 2, 0x202
@@ -164,14 +164,13 @@ class CoreTarget(Target):
     def mappings(self) -> list[Mapping]:
         return self._mappings
 
-    def descriptors(self) -> list[tuple[Mapping, int]]:
+    def descriptors(self) -> list[Described]:
         found = []
         for mapping in likely_first(self._mappings):
-            file = self.files.file(mapping.path)
-            offset = offset_in(file)
-            if offset is not None:
+            each = described(mapping, self.files.file(mapping.path))
+            if each is not None:
                 self._expect_same(mapping)
-                found.append((mapping, mapping.start + offset))
+                found.append(each)
         return found
 
     def _expect_same(self, mapping: Mapping) -> None:

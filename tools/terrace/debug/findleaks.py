@@ -16,9 +16,12 @@ from terrace.debug.magazines import Magazines, guarded_in_hands, in_hands, take_
 from terrace.debug.memory import Mapping, Words
 from terrace.debug.reach import Graph, Marker, reachable
 from terrace.debug.roots import holding, readable_data, roots
-from terrace.debug.symbols import name_of
+from terrace.debug.symbols import Frames, name_of
 from terrace.debug.tables import Column, table
 from terrace.debug.target import Capture, Target
+from terrace.debug.umem.leaks import AuditedGroup, audited_groups, audited_lines
+from terrace.debug.umem.logs import LogReader
+from terrace.debug.umem.records import Debugged
 from terrace.messages import count
 
 _SAMPLES = 3  # addresses that are shown of each group
@@ -47,6 +50,8 @@ class Findings:
     groups: list[Group]
     capture: Capture
     marking: float
+    audited: list[AuditedGroup]
+    addresses: list[int]  # of what is leaked
 
     @property
     def bytes(self) -> int:
@@ -122,18 +127,25 @@ def find(target: Target) -> Findings:
     layout = target.layout
     capture = target.capture(readable_data)
     began = time.monotonic()
-    heap = Heap(layout, capture.memory)
+    heap = Heap(layout, capture.memory, target.umem)
     magazines = Magazines(layout, capture.memory, heap.classes)
+    debugged = None
+    if target.umem is not None:
+        debugged = Debugged(heap, target.umem, capture.memory)
     moving = in_hands(heap, magazines)
     take_out(heap, magazines)
+    if debugged is not None:
+        heap.allocated[debugged.record_numbers()] = False
     apart: list[tuple[int, int]] = []
     if layout.constant("magazine.guarded"):
         apart += holding(capture.mappings, (m.address for m in magazines))
         moving = guarded_in_hands(layout, magazines, apart)
     apart += checked.apply(heap, capture)
+    if target.umem is not None:
+        apart += LogReader(target.umem, capture.memory).ranges()
     marker = Marker(heap)
     registers: Iterable[Words] = [*(t.words for t in capture.threads), moving]
-    ranges = roots(layout, capture, apart) + heap.object_ranges()
+    ranges = roots(layout, capture, apart) + heap.unknown_ranges()
     first = marker.roots(capture.memory, ranges, registers)
     graph = marker.graph(capture.memory)
     reached = reachable(heap, graph, first) | heap.losing_pages()
@@ -141,9 +153,10 @@ def find(target: Target) -> Findings:
     everything = np.flatnonzero(heap.allocated)
     sizes = int(heap.sizes(everything).sum())
     groups = group(heap, capture, leaked, graph)
-    return Findings(
-        len(everything), sizes, leaked, groups, capture, time.monotonic() - began
-    )  # fmt: skip
+    audited = audited_groups(heap, debugged, leaked) if debugged is not None else []
+    marked = time.monotonic() - began
+    addresses: list[int] = heap.addresses(leaked).tolist()
+    return Findings(len(everything), sizes, leaked, groups, capture, marked, audited, addresses)
 
 
 def _statistics(f: Findings) -> str:
@@ -166,8 +179,10 @@ def lines(target: Target, findings: Findings, everything: bool = False) -> list[
     shown = findings.groups if everything else findings.groups[:_GROUPS]
     result = []
     if shown:
+        has_caches = any(g.owner.cache for g in shown)
         columns = [
-            Column("size"), Column("blocks", True), Column("bytes", True), Column("heads", True),
+            Column("size or cache" if has_caches else "size"),
+            Column("blocks", True), Column("bytes", True), Column("heads", True),
             Column("begins with"), Column("addresses"),
         ]  # fmt: skip
         rows = [
@@ -180,6 +195,13 @@ def lines(target: Target, findings: Findings, everything: bool = False) -> list[
         result += table(columns, rows)
     if len(findings.groups) > len(shown):
         result.append(f"and {count(len(findings.groups) - len(shown), 'more group')}: --all")
+    if findings.audited:
+        frames = Frames(findings.capture.mappings)
+        result += [
+            "",
+            *audited_lines(findings.audited, frames, None if everything else _GROUPS),
+            "",
+        ]
     found = len(findings.leaked)
     if found:
         result.append(f"{target.title}: {count(found, 'block')} leaked, {findings.bytes:,} bytes")

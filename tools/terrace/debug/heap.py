@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Blocks: every place of every slab and every large block has a number, in order of addresses.
 
-A block has an owner, whose name is what people know it by. A slab's owner is its size class.
+A block has an owner, whose name is what people know it by. A slab's owner is its size class, or
+the object cache that has it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from terrace.debug.layout import Layout
+from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Bytes, Memory, Words
+from terrace.debug.objects import ObjectClasses
+from terrace.debug.umem.caches import CacheReader
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -28,6 +31,8 @@ class Owner:
     size: int
     size_class: int  # 0: large blocks
     is_aligned: bool = False
+    cache: int = 0  # the address of the object cache; 0: blocks are malloc's
+    is_handle: bool = False  # a block that stands for a free object of an arena
 
 
 LARGE = Owner("large", 0, 0)
@@ -54,14 +59,15 @@ def _columns(raw: Bytes, offset: int, size: int) -> npt.NDArray[Any]:
 
 
 class Classes:
-    """Size classes, home classes and shapes: what never changes in a process."""
+    """Size classes, home classes and shapes, and those of object caches: a home class each."""
 
-    def __init__(self, layout: Layout, memory: Memory) -> None:
+    def __init__(self, layout: Layout, memory: Memory, umem: UmemLayout | None = None) -> None:
         self.count = layout.constant("class.count")
         self.homes = layout.constant("home.count")
         self.first_magazine = layout.constant("home.first_magazine")
-        self.objects = layout.constant("home.objects")
+        self.page_value_of_objects = layout.constant("home.objects")
         self.kinds = layout.constant("magazine.kinds")
+        self.objects = ObjectClasses(layout, memory)
         self.sizes: list[int] = memory.array(
             layout.address("class_sizes"), self.count, "<u4"
         ).tolist()
@@ -69,22 +75,50 @@ class Classes:
             layout.address("classes_of_homes"), 256, "u1"
         ).tolist()
         plain = layout.constant("class.plain")
-        self.owners = [LARGE] + [
-            Owner(f"{self.sizes[c]}{' aligned' if c > plain else ''}", self.sizes[c], c, c > plain)
+        self.owners = {0: LARGE} | {
+            c: Owner(
+                f"{self.sizes[c]}{' aligned' if c > plain else ''}", self.sizes[c], c, c > plain
+            )
             for c in range(1, self.count)
-        ]
+        }
         size = layout.field("shape").size
         table = layout.of_heap(memory, "slabs.shapes")
         self._layout, self._memory = layout, memory
         of_class = [self._shape(table + c * size) for c in range(self.count)]
         magazines = layout.address("magazine_shapes")
-        self.shapes: list[Shape | None] = [None] * 256
+        self.shapes: list[Shape | None] = [None] * self.objects.first
         for home in range(1, 256):
             c = self.of_home[home]
             if 0 < c < self.count and home < self.homes:
                 self.shapes[home] = of_class[c]
         for kind in range(self.kinds):
             self.shapes[self.first_magazine + kind] = self._shape(magazines + kind * size)
+        self._add_objects(umem)
+        self.class_of_home = np.array(self.of_home, np.int64)
+        self.size_of_home = np.array(
+            [self.owners[c].size if c in self.owners else 0 for c in self.of_home], np.int64
+        )
+
+    def _add_objects(self, umem: UmemLayout | None) -> None:
+        """A cache's objects have its name, and the length that it was created with."""
+        objects = self.objects
+        caches = CacheReader(umem, self._memory) if umem is not None else None
+        rows = list(zip(*(objects.shapes[n].tolist() for n in objects.shapes), strict=True))
+        for number, owner in enumerate(objects.columns["owner"].tolist()):
+            home = objects.first + number
+            self.of_home.append(home)
+            if not objects.is_sound(number):
+                self.shapes.append(None)
+                continue
+            shape = Shape(*rows[number])
+            self.shapes.append(shape)
+            cache = caches.at(owner) if caches is not None and owner else None
+            name = cache.name if cache is not None else f"cache {owner:#x}"
+            size = cache.size if cache is not None and cache.size <= shape.stride else shape.stride
+            is_handle = cache is not None and cache.source != 0
+            if is_handle:
+                name, size = f"handles of {name}", shape.stride
+            self.owners[home] = Owner(name, size, home, cache=owner, is_handle=is_handle)
 
     def _shape(self, address: int) -> Shape:
         names = ("stride", "per_group", "group_bytes", "blocks", "granules")
@@ -136,10 +170,10 @@ class Window:
 class Heap:
     """All blocks. `allocated` is what no slab has free; Magazines take theirs out of it."""
 
-    def __init__(self, layout: Layout, memory: Memory) -> None:
+    def __init__(self, layout: Layout, memory: Memory, umem: UmemLayout | None = None) -> None:
         self.layout = layout
         self.memory = memory
-        self.classes = Classes(layout, memory)
+        self.classes = Classes(layout, memory, umem)
         self.window = Window(layout, memory)
         self._number()
         self._read_free_maps()
@@ -147,9 +181,16 @@ class Heap:
     def _number(self) -> None:
         w = self.window
         slabs, large = w.spans("slab"), w.spans("large")
-        slabs = slabs[[self.classes.shapes[h] is not None for h in w.homes[slabs].tolist()]]
-        self.first = np.sort(np.concatenate([slabs, large]))  # of each span, its first granule
-        self.home = np.where(np.isin(self.first, slabs), w.homes[self.first], 0).astype(np.int64)
+        homes = w.homes[slabs].astype(np.int64)
+        of_objects = homes == self.classes.page_value_of_objects
+        homes[of_objects] = w.field("record.number")[slabs[of_objects]]
+        shapes = self.classes.shapes
+        known = np.array([h < len(shapes) and shapes[h] is not None for h in homes.tolist()], bool)
+        self.unknown = slabs[~known]  # of no class that there is
+        first = np.concatenate([slabs[known], large])
+        order = np.argsort(first, kind="stable")
+        self.first = first[order]  # of each span, its first granule
+        self.home = np.concatenate([homes[known], np.zeros(len(large), np.int64)])[order]
         blocks = [s.blocks if s else 1 for s in self.classes.shapes]
         counts = np.array(blocks, np.int64)[self.home]
         self.number = np.cumsum(counts) - counts  # of each span, the number of its first block
@@ -172,32 +213,27 @@ class Heap:
         inside = at < w.granules
         self.span_of[at[inside]] = order[inside]
 
-    def object_ranges(self) -> list[tuple[int, int]]:
-        """Slabs of object caches: what is in them is not looked at one by one, and keeps blocks."""
+    def unknown_ranges(self) -> list[tuple[int, int]]:
+        """Slabs of no class: what is in them is not looked at one by one, and keeps blocks."""
         w = self.window
-        slabs = w.spans("slab")
-        found = slabs[w.homes[slabs] == self.classes.objects]
-        sizes = w.length[found] << w.shift
+        sizes = w.length[self.unknown] << w.shift
         return [
             (w.address(int(first)), w.address(int(first)) + int(size))
-            for first, size in zip(found, sizes, strict=True)
+            for first, size in zip(self.unknown, sizes, strict=True)
         ]
 
     def _read_free_maps(self) -> None:
         self.allocated: Bools = np.zeros(self.total, np.bool_)
         w = self.window
-        for home in np.unique(self.home).tolist():
-            rows = np.flatnonzero(self.home == home)
-            if home == 0:
-                lies = w.part("large_record.lies", self.first[rows])
-                self.allocated[self.number[rows]] = lies != self.layout.constant("lies.kept")
-                continue
-            shape = self.classes.shapes[home]
-            assert shape is not None
-            free = w.part("slab.free_map", self.first[rows])[:, : (shape.blocks + 7) // 8]
-            bits = np.unpackbits(free, axis=1, count=shape.blocks, bitorder="little")
-            numbers = self.number[rows][:, None] + np.arange(shape.blocks)
-            self.allocated[numbers] = bits == 0
+        large = np.flatnonzero(self.home == 0)
+        lies = w.part("large_record.lies", self.first[large])
+        self.allocated[self.number[large]] = lies != self.layout.constant("lies.kept")
+        counts = np.where(self.home == 0, 0, self.tables[3][self.home])
+        for blocks in np.unique(counts[counts != 0]).tolist():
+            rows = np.flatnonzero(counts == blocks)
+            free = w.part("slab.free_map", self.first[rows])[:, : (blocks + 7) // 8]
+            bits = np.unpackbits(free, axis=1, count=blocks, bitorder="little")
+            self.allocated[self.number[rows][:, None] + np.arange(blocks)] = bits == 0
 
     @cached_property
     def tables(self) -> tuple[Ints, ...]:
@@ -245,15 +281,13 @@ class Heap:
     def sizes(self, numbers: Ints) -> Ints:
         """Bytes of each block: of its class, of large ones what was asked for."""
         span = self.span_of_number(numbers)
-        sizes = [0, *self.classes.sizes[1:]]
-        of_home = np.array(
-            [sizes[c] if c < len(sizes) else 0 for c in self.classes.of_home], np.int64
-        )
-        return np.where(self.home[span] == 0, self.requested[span], of_home[self.home[span]])
+        size = self.classes.size_of_home[self.home[span]]
+        return np.where(self.home[span] == 0, self.requested[span], size)
 
     def classes_of(self, numbers: Ints) -> Ints:
-        """The size class of each block, 0 of large ones."""
-        return np.array(self.classes.of_home, np.int64)[self.home[self.span_of_number(numbers)]]
+        """The size class of each block, 0 of large ones; of objects their home class."""
+        classes: Ints = self.classes.class_of_home[self.home[self.span_of_number(numbers)]]
+        return classes
 
     def owner(self, number: int) -> Owner:
         return self.classes.owners[int(self.classes_of(np.array([number], np.int64))[0])]
@@ -263,20 +297,30 @@ class Heap:
         layout, memory = self.layout, self.memory
         classes, leaving = layout.field("slabs.classes"), layout.field("slab_class.leaving")
         sectors, slab = layout.field("leaving.sectors"), layout.field("leaving.slab")
-        slabs = []
-        for home in range(classes.count):
-            at = layout.heap + classes.offset + home * classes.size + leaving.offset
-            for i in range(leaving.count):
-                entry = at + i * leaving.size
-                if memory.number(entry + sectors.offset, sectors.size):
-                    slabs.append(memory.number(entry + slab.offset, slab.size))
+        raw = memory.sparse(layout.heap + classes.offset, classes.size * classes.count)
+        rows = raw.reshape(-1, classes.size)
+        rows = np.concatenate([rows, self.classes.objects.leaving(layout, memory)])
+        entries = rows[:, leaving.offset : leaving.offset + leaving.size * leaving.count]
+        entries = np.ascontiguousarray(entries).reshape(-1, leaving.size)
+        begun = _columns(entries, sectors.offset, sectors.size) != 0
+        slabs = _columns(entries, slab.offset, slab.size)[begun]
         counts = np.diff(np.append(self.number, self.total))
         return np.repeat(np.isin(self.first, slabs), counts)
 
     @cached_property
+    def of_library(self) -> Bools:
+        """Blocks that no program ever has: memory of magazines, and handles."""
+        first = self.classes.first_magazine
+        homes = {*range(first, first + self.classes.kinds)}
+        homes |= {o.size_class for o in self.classes.owners.values() if o.is_handle}
+        return self._of_homes(homes)
+
+    @cached_property
     def of_magazines(self) -> Bools:
         """Which blocks are memory of magazines."""
-        kinds = range(self.classes.first_magazine, self.classes.first_magazine + self.classes.kinds)
-        spans = np.isin(self.home, list(kinds))
+        first = self.classes.first_magazine
+        return self._of_homes({*range(first, first + self.classes.kinds)})
+
+    def _of_homes(self, homes: set[int]) -> Bools:
         counts = np.diff(np.append(self.number, self.total))
-        return np.repeat(spans, counts)
+        return np.repeat(np.isin(self.home, list(homes)), counts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The descriptors that the library exports (src/introspect/descriptors.h): offsets by name."""
+"""The descriptors that the library exports (src/base/descriptor.h): offsets by name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from terrace.debug.memory import Memory, UnreadableError
 from terrace.errors import TerraceError
 
-SECTION = ".terrace_debug"
-SYMBOL = "terrace_debug_descriptor"
-MAGIC = b"terrace-debug"
-VERSION = 1
+SECTION, UMEM_SECTION = ".terrace_debug", ".terrace_umem"
+_VERSION = 1
 
 _HEADER = struct.Struct("<16s6I")
 _ADDRESS = struct.Struct("<24sQ")
@@ -36,19 +34,21 @@ def _not_described(name: str) -> TerraceError:
     return TerraceError(f"the library does not describe {name}: is it an older one?")
 
 
-class Layout:
+class Description:
     """What one descriptor says."""
+
+    magic: str
 
     def __init__(self, memory: Memory, address: int) -> None:
         magic, version, header, address_bytes, addresses, field_bytes, fields = _HEADER.unpack(
             memory.read(address, _HEADER.size)
         )
-        if _text(magic).encode() != MAGIC:
+        if _text(magic) != self.magic:
             raise TerraceError(f"no descriptor of Terrace at {address:#x}")
-        if version != VERSION:
+        if version != _VERSION:
             raise TerraceError(
-                f"the process has descriptors of version {version}, this is for version {VERSION}: "
-                "use the terrace command of the same release as its library"
+                f"the process has descriptors of version {version}, this is for version "
+                f"{_VERSION}: use the terrace command of the same release as its library"
             )
         at = address + header
         raw = memory.read(at, address_bytes * addresses)
@@ -63,7 +63,6 @@ class Layout:
             _text(name): Field(*rest)
             for name, *rest in (_FIELD.unpack_from(raw, i * field_bytes) for i in range(fields))
         }
-        self.heap = self.address("heap")
         try:
             self.library_version = _text(memory.read(self.address("version"), 16))
         except UnreadableError:
@@ -85,11 +84,40 @@ class Layout:
     def offset(self, name: str) -> int:
         return self.field(name).offset
 
+    def value(self, memory: Memory, base: int, name: str) -> int:
+        """Of a field of what begins at `base`."""
+        field = self.field(name)
+        return memory.number(base + field.offset, field.size)
+
+    def within(self, raw: bytes, name: str) -> int:
+        """Of a field in the bytes of what it is part of."""
+        field = self.field(name)
+        return int.from_bytes(raw[field.offset : field.offset + field.size], "little")
+
+
+class Layout(Description):
+    """Of the heap: src/introspect/descriptors.h."""
+
+    magic = "terrace-debug"
+
+    def __init__(self, memory: Memory, address: int) -> None:
+        super().__init__(memory, address)
+        self.heap = self.address("heap")
+
     def of_heap(self, memory: Memory, name: str) -> int:
         """The value of a field of the heap itself."""
-        field = self.field(name)
-        return memory.number(self.heap + field.offset, field.size)
+        return self.value(memory, self.heap, name)
 
     def is_ready(self, memory: Memory) -> bool:
         """Whether anything was allocated yet."""
         return self.of_heap(memory, "heap.ready") != 0
+
+
+class UmemLayout(Description):
+    """Of object caches and arenas: src/umem/descriptors.h."""
+
+    magic = "terrace-umem"
+
+    def text(self, raw: bytes, name: str) -> str:
+        field = self.field(name)
+        return _text(raw[field.offset : field.offset + field.size * field.count])

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from terrace.cells import human_bytes
 from terrace.debug import ptrace
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
-from terrace.debug.target import Capture, Range, Target, likely_first, offset_in
+from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
 from terrace.errors import TerraceError
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -240,14 +240,12 @@ class LiveTarget(Target):
             raise TerraceError(f"process {self.pid} has ended, or has no memory of its own")
         return read_maps(text)
 
-    def descriptors(self) -> list[tuple[Mapping, int]]:
+    def descriptors(self) -> list[Described]:
         found = []
         for mapping in likely_first(self.mappings()):
             with contextlib.ExitStack() as stack:
-                offset = offset_in(self._open(mapping, stack))
-            if offset is not None:
-                found.append((mapping, mapping.start + offset))
-        return found
+                found.append(described(mapping, self._open(mapping, stack)))
+        return [each for each in found if each is not None]
 
     def _open(self, mapping: Mapping, stack: contextlib.ExitStack) -> BinaryIO | None:
         """The file as the process sees it: elsewhere in a container, or deleted since."""

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from terrace.debug.layout import Layout
+from terrace.debug.magazines import depot_tables, shard_bytes, slots
 from terrace.debug.memory import Mapping, Memory, Thread
+from terrace.debug.objects import ObjectClasses
 from terrace.debug.target import Capture, Range
 
 RED_ZONE = 128  # below the stack pointer, that functions may use without moving it
@@ -87,12 +89,29 @@ def own_memory(layout: Layout, memory: Memory) -> list[Range]:
     while at != 0:
         add(at, slot)
         at = memory.number(at + layout.offset("slot.next"))
-    for level in ("processors", "nodes"):
-        per_depot = layout.of_heap(memory, f"{level}.per_depot")
-        depots = layout.of_heap(memory, f"{level}.depots")
-        size = depots * per_depot * layout.field("shard").size
-        add(layout.of_heap(memory, f"{level}.shards"), size)
+    objects = ObjectClasses(layout, memory)
+    for table in depot_tables(layout, memory, objects):
+        size = table.depots * table.per_depot * shard_bytes(layout, table.keys)
+        add(table.shards, size)
+    _add_objects(layout, memory, objects, add)
     return found
+
+
+def _add_objects(
+    layout: Layout, memory: Memory, objects: ObjectClasses, add: Callable[[int, int], None]
+) -> None:
+    size = layout.field("words").size
+    slots_of_threads = [s for s in slots(layout, memory) if not s.is_core]
+    tables = [int(s.field(layout, "slot.of_objects")[0]) for s in slots_of_threads]
+    count = layout.of_heap(memory, "core.count")
+    for chunk in objects.chunks:
+        add(chunk.classes, objects.per_chunk * layout.field("object").size)
+        add(chunk.slabs, objects.per_chunk * layout.field("slab_class").size)
+        add(chunk.words, count * size)
+        for table in tables:
+            if table:
+                add(table, 8 * layout.field("core.objects").count)
+                add(memory.number(table + 8 * chunk.number), size)
 
 
 def holding(mappings: list[Mapping], addresses: Iterable[int]) -> list[Range]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from functools import cache
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
+
+from terrace.debug.memory import Mapping
 
 # Of the files of 64-bit machines.
 _NAMES, _TYPES = "name info other section at size", "<u4 u1 u1 <u2 <u8 <u8"
@@ -38,12 +41,18 @@ class _Symbols:
             self.table = kept[np.argsort(kept["at"], kind="stable")]
 
     def name_at(self, offset: int) -> str | None:
+        found = self.function_at(offset)
+        return None if found is None else found[0]
+
+    def function_at(self, offset: int) -> tuple[str, int] | None:
+        """The symbol, and how far from its beginning."""
         address = offset + self.first
         i = int(np.searchsorted(self.table["at"], address, "right")) - 1
         if i < 0 or address >= int(self.table["at"][i]) + int(self.table["size"][i]):
             return None
         start = int(self.table["name"][i])
-        return self.names[start : self.names.index(b"\0", start)].decode(errors="replace")
+        name = self.names[start : self.names.index(b"\0", start)].decode(errors="replace")
+        return name, address - int(self.table["at"][i])
 
 
 @cache
@@ -58,6 +67,30 @@ def _demangled(name: str) -> str:
         return name
     done = subprocess.run([tool, name], capture_output=True, text=True, check=False)
     return done.stdout.strip() or name
+
+
+class Frames:
+    """Names of code addresses: object'function+0x10, as libumem's debugger has them."""
+
+    def __init__(self, mappings: list[Mapping]) -> None:
+        self._mappings = mappings
+        self._starts = [m.start for m in mappings]
+        self._bases: dict[str, int] = {}
+        for m in mappings:
+            self._bases.setdefault(m.path, m.start)
+
+    def name(self, address: int) -> str:
+        i = bisect.bisect_right(self._starts, address) - 1
+        m = self._mappings[i] if i >= 0 else None
+        if m is None or address >= m.end or not m.is_file:
+            return f"?? ({address:#x})"
+        offset = address - self._bases[m.path]
+        file = m.path.rpartition("/")[2]
+        found = _symbols(m.path).function_at(offset)
+        if found is None:
+            return f"{file}'?+{offset:#x}"
+        name, within = found
+        return f"{file}'{_demangled(name)}+{within:#x}"
 
 
 def name_of(path: str, offset: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import BinaryIO
 
-from terrace.debug.layout import Layout
+from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Copy, Mapping, Memory, Thread, UnreadableError
 from terrace.errors import TerraceError
 
@@ -20,6 +20,24 @@ Range = tuple[int, int]
 # address. More would meet what functions have left there that have returned.
 _RETURN_WITHIN = {"libc": 2, "[vdso]": 16}
 _LIBC = re.compile(r"libc[.-].*")
+
+
+@dataclass(frozen=True)
+class Described:
+    """Where an object's descriptors are, and the mapping of its beginning."""
+
+    mapping: Mapping
+    heap: int
+    umem: int | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A copy of Terrace that is in use."""
+
+    layout: Layout
+    umem: UmemLayout | None
+    mapping: Mapping
 
 
 @dataclass
@@ -41,6 +59,7 @@ class Target(ABC):
 
     title: str
     memory: Memory
+    chosen: int = 0  # of its heaps
 
     @abstractmethod
     def mappings(self) -> list[Mapping]: ...
@@ -50,8 +69,8 @@ class Target(ABC):
         """A copy of what `select` chooses of the mappings."""
 
     @abstractmethod
-    def descriptors(self) -> list[tuple[Mapping, int]]:
-        """Where descriptors are: the mapping of the object's beginning, and the address."""
+    def descriptors(self) -> list[Described]:
+        """Of all objects that have any, the likeliest first."""
 
     def inside(self, mappings: list[Mapping], threads: list[Thread], program: str) -> list[Thread]:
         """Threads in Terrace's code; none where it can not be told from the program's."""
@@ -71,46 +90,66 @@ class Target(ABC):
 
         return [t for t in threads if is_ours(t.pc) or has_called(t)]
 
-    @cached_property
+    @property
     def layout(self) -> Layout:
-        """Of the copy of Terrace that is in use."""
-        return self._found[0]
+        """Of the copy of Terrace that is looked at."""
+        return self.heaps[self.chosen].layout
 
-    @cached_property
+    @property
+    def umem(self) -> UmemLayout | None:
+        """Of its object caches, if it has them."""
+        return self.heaps[self.chosen].umem
+
+    @property
     def library(self) -> str:
         """The object that it is part of."""
-        return self._found[1].path
+        return self.heaps[self.chosen].mapping.path
 
     @cached_property
-    def _found(self) -> tuple[Layout, Mapping]:
-        unused = False
-        for mapping, address in self.descriptors():
+    def heaps(self) -> list[Found]:
+        """Of each copy that is in use, the fullest first: libumem.so has one beside malloc's."""
+        found, unused = [], False
+        for each in self.descriptors():
             try:
-                layout = Layout(self.memory, address)
+                layout = Layout(self.memory, each.heap)
                 if layout.is_ready(self.memory):
-                    return layout, mapping
+                    umem = UmemLayout(self.memory, each.umem) if each.umem is not None else None
+                    found.append(Found(layout, umem, each.mapping))
+                    continue
             except UnreadableError:
                 continue
             unused = True
-        if unused:
+        if not found and unused:
             raise TerraceError(f"{self.title} has Terrace, and has allocated nothing yet")
-        raise TerraceError(
-            f"{self.title} has no Terrace in it: start the program with `terrace run`, "
-            "LD_PRELOAD=libterrace.so, or linked with it"
-        )
+        if not found:
+            raise TerraceError(
+                f"{self.title} has no Terrace in it: start the program with `terrace run`, "
+                "LD_PRELOAD=libterrace.so, or linked with it"
+            )
+        # libumem.so gets its heap ready as it is loaded, also where nobody uses it.
+        used = [f for f in found if f.layout.of_heap(self.memory, "window.committed")]
+        used.sort(key=lambda f: -f.layout.of_heap(self.memory, "slabs.cut_bytes"))
+        return used or found[:1]
 
 
 def likely_first(mappings: list[Mapping]) -> list[Mapping]:
-    """The beginnings of mapped objects, those named like Terrace first, then the executable's."""
+    """The beginnings of mapped objects, those named like ours first, then the executable's."""
     seen: dict[str, Mapping] = {}
     for mapping in mappings:
         if mapping.is_file and mapping.offset == 0:
             seen.setdefault(mapping.path, mapping)
-    return sorted(seen.values(), key=lambda m: "terrace" not in m.path.rpartition("/")[2])
+    names = ("terrace", "umem")
+    return sorted(
+        seen.values(), key=lambda m: not any(n in m.path.rpartition("/")[2] for n in names)
+    )
 
 
-def offset_in(file: BinaryIO | None) -> int | None:
-    """See elf.descriptor_offset(); None also without a file."""
-    from terrace.debug.elf import descriptor_offset
+def described(mapping: Mapping, file: BinaryIO | None) -> Described | None:
+    """Where the descriptors of an object are; None: it has none, or there is no file."""
+    from terrace.debug.elf import descriptor_offsets
 
-    return None if file is None else descriptor_offset(file)
+    offsets = None if file is None else descriptor_offsets(file)
+    if offsets is None:
+        return None
+    umem = None if offsets.umem is None else mapping.start + offsets.umem
+    return Described(mapping, mapping.start + offsets.heap, umem)

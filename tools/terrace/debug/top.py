@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
@@ -13,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from terrace.cells import human_bytes, human_count
+from terrace.debug.heap import Owner
 from terrace.debug.target import Target
-from terrace.debug.usage import Snapshot, UsageReader
+from terrace.debug.umem.usage import caches
+from terrace.debug.usage import Snapshot, Usage, UsageReader
 from terrace.errors import TerraceError
 
 _LINES_BESIDE = 14  # of the screen, that are not classes
@@ -89,11 +91,25 @@ def screen(target: Target, snapshot: Snapshot, rates: Rates, height: int) -> Gro
     return Group(title, _classes(snapshot, rates, rows), _levels(snapshot))
 
 
+def with_caches(target: Target, snapshot: Snapshot) -> Snapshot:
+    """Object caches stand beside size classes; those without a class have their address."""
+    if target.umem is None:
+        return snapshot
+    found = [
+        Usage(
+            Owner(u.cache.name, u.cache.size, u.cache.home or -u.cache.address),
+            u.in_use, u.in_slots, u.in_depots, u.total, 0, u.memory, u.succeeded, u.failed,
+        )
+        for u in caches(target.layout, target.umem, target.memory)
+    ]  # fmt: skip
+    return replace(snapshot, classes=snapshot.classes + found)
+
+
 def top(target: Target, seconds: float, looks: int | None) -> int:
     """Until Ctrl-C, the process's end, or so many looks."""
     console = Console(highlight=False)
     reader = UsageReader(target.layout, target.memory)
-    old, then = reader.read(), time.monotonic()
+    old, then = with_caches(target, reader.read()), time.monotonic()
     rates = Rates({}, 0)
     done = 0
     with Live(console=console, auto_refresh=False, screen=console.is_terminal) as shown:
@@ -104,7 +120,7 @@ def top(target: Target, seconds: float, looks: int | None) -> int:
                 return 0
             try:
                 time.sleep(seconds)
-                new, now = reader.read(), time.monotonic()
+                new, now = with_caches(target, reader.read()), time.monotonic()
             except (TerraceError, KeyboardInterrupt):
                 return 0  # the process has ended, or somebody has seen enough
             rates = Rates.between(old, new, now - then)

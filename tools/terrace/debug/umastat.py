@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 from terrace.cells import human_bytes
+from terrace.debug import slot_table
 from terrace.debug.tables import Column, table
 from terrace.debug.target import Target
+from terrace.debug.umem.umastat import arena_lines, cache_lines
+from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, UsageReader
 
 _CLASSES = [
@@ -69,12 +72,20 @@ def lines(target: Target) -> list[str]:
         Column("level"), Column("parts", True), Column("magazines", True),
         Column("free blocks", True), Column("free memory", True),
     ]  # fmt: skip
+    usages = []
+    if target.umem is not None:
+        usages = caches(target.layout, target.umem, target.memory)
     live = sum(u.live_bytes for u in snapshot.classes) + snapshot.large.bytes
+    live += sum(u.in_use * u.cache.size for u in usages if u.cache.home)
+    parts = [
+        table(_CLASSES, _class_rows(snapshot)),
+        table(levels, _level_rows(snapshot)),
+        slot_table.lines(target.layout, target.memory),
+    ]
+    if target.umem is not None:
+        parts += [cache_lines(usages), arena_lines(target.umem, target.memory)]
     return [
-        *table(_CLASSES, _class_rows(snapshot)),
-        "",
-        *table(levels, _level_rows(snapshot)),
-        "",
+        *(line for part in parts if part for line in (*part, "")),
         f"{target.title}: Terrace {target.layout.library_version}, rung {snapshot.rung}; live "
         f"{human_bytes(live)}; mapped {human_bytes(snapshot.committed)}",
     ]

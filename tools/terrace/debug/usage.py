@@ -155,8 +155,11 @@ class UsageReader:
     def _depots(self, into: Counters) -> None:
         layout = self._layout
         homes = self.classes.homes
-        for name, stacks in shards(layout, self._memory):
+        for table, stacks in shards(layout, self._memory, self.classes.objects):
+            name = table.level
             level = into.depots.setdefault(name, LevelUsage(name, what="shards"))
+            if table.first_home:
+                continue  # umem/usage.py
             level.parts += 1
             came = stacks.field(layout, "stack.blocks_in")[:homes].astype(np.int64)
             went = stacks.field(layout, "stack.blocks_out")[:homes].astype(np.int64)

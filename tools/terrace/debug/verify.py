@@ -43,7 +43,8 @@ def _slabs(heap: Heap) -> Iterator[str]:
         if length != shape.granules:
             yield f"slab {at:#x} has {length} granules, its class {shape.granules}"
         granules = slice(first, first + length)
-        if (w.homes[granules] != home).any():
+        value = home if home < heap.classes.objects.first else heap.classes.page_value_of_objects
+        if (w.homes[granules] != value).any():
             yield f"slab {at:#x}: the page map has another home class than {home}"
         if (w.first[granules] != first).any():
             yield f"slab {at:#x}: a granule does not find its first"
@@ -52,28 +53,29 @@ def _slabs(heap: Heap) -> Iterator[str]:
 
 def _free_maps(heap: Heap) -> Iterator[str]:
     w = heap.window
-    for home in np.unique(heap.home[heap.home != 0]).tolist():
-        rows = np.flatnonzero(heap.home == home)
-        shape = heap.classes.shapes[home]
-        assert shape is not None
+    counts = np.where(heap.home == 0, 0, heap.tables[3][heap.home])
+    for blocks in np.unique(counts[counts != 0]).tolist():
+        rows = np.flatnonzero(counts == blocks)
         said = w.part("slab.free_blocks", heap.first[rows]).astype(np.int64)
         places = w.part("slab.block_count", heap.first[rows]).astype(np.int64)
-        numbers = heap.number[rows][:, None] + np.arange(shape.blocks)
-        free = shape.blocks - heap.allocated[numbers].sum(axis=1)
-        for row in np.flatnonzero((said != free) | (places != shape.blocks)).tolist():
+        numbers = heap.number[rows][:, None] + np.arange(blocks)
+        free = blocks - heap.allocated[numbers].sum(axis=1)
+        for row in np.flatnonzero((said != free) | (places != blocks)).tolist():
             slab = w.address(int(heap.first[rows[row]]))
             yield (
                 f"slab {slab:#x} says {said[row]} of {places[row]} blocks are free; its map says "
-                f"{free[row]} of {shape.blocks}"
+                f"{free[row]} of {blocks}"
             )
 
 
 def _page_map(heap: Heap) -> Iterator[str]:
-    """What is no slab's says nothing. Slabs of object caches are not looked at."""
+    """What is no slab's says nothing."""
     w = heap.window
-    slab = w.homes == heap.classes.objects
+    for first in heap.unknown.tolist()[:20]:
+        yield f"slab {w.address(first):#x} is of no class"
     known = heap.span_of >= 0
-    slab[known] |= heap.home[heap.span_of[known]] != 0
+    slab = np.zeros(len(w.homes), np.bool_)
+    slab[known] = heap.home[heap.span_of[known]] != 0
     for granule in np.flatnonzero(~slab & (w.homes != 0)).tolist()[:20]:
         yield f"{w.address(granule):#x} is in no slab, and the page map has {w.homes[granule]}"
 
@@ -126,7 +128,7 @@ def _magazine(heap: Heap, magazines: Magazines, m: Magazine) -> Iterator[str]:
         yield f"{name} holds {address:#x}, which is free in its slab, too"
     if m.home is not None and m.count:
         classes = heap.classes_of(numbers)
-        if (classes != heap.classes.of_home[m.home]).any():
+        if (classes != heap.classes.class_of_home[m.home]).any():
             yield f"{name} holds blocks of another size class"
 
 
@@ -162,7 +164,7 @@ def verify(target: Target) -> Verdict:
         return sorted({*holding(mappings, metadata), *of_magazines})
 
     capture = target.capture(ours)
-    heap = Heap(layout, capture.memory)
+    heap = Heap(layout, capture.memory, target.umem)
     magazines = Magazines(layout, capture.memory, heap.classes)
     faults = [*_spans(heap), *_slabs(heap), *_page_map(heap), *_magazines(heap, magazines)]
     if len(in_hands(heap, magazines)) and not capture.inside:

@@ -10,6 +10,7 @@ from terrace.debug.magazines import Magazines
 from terrace.debug.memory import Mapping
 from terrace.debug.roots import own_memory
 from terrace.debug.target import Target
+from terrace.debug.umem.whatis import record_lines, segment_lines
 
 
 def _distance(start: int, address: int) -> str:
@@ -41,7 +42,9 @@ def _block(heap: Heap, magazines: Magazines, address: int, number: int) -> str:
         return f"{_distance(start, address)} is memory of a magazine, slab {slab:#x}"
     owner = heap.owner(number)
     where = f"large block of {size:,} bytes, span {slab:#x}"
-    if home:
+    if owner.cache:
+        where = f"cache {owner.name}, slab {slab:#x}"
+    elif home:
         where = f"size class {owner.name}, slab {slab:#x}"
     state = "allocated"
     if not heap.allocated[number]:
@@ -78,12 +81,17 @@ def _between(heap: Heap, address: int) -> str:
     )
 
 
-def line(target: Target, address: int) -> str:
-    heap = Heap(target.layout, target.memory)
+def lines(target: Target, address: int) -> list[str]:
+    """One, and what is remembered of an object."""
+    heap = Heap(target.layout, target.memory, target.umem)
     window = heap.window
     if not window.base <= address < window.base + window.extent:
-        return _foreign(target, address, target.mappings())
+        return [_foreign(target, address, target.mappings()), *segment_lines(target, address)]
     number = int(heap.numbers_at(np.array([address], np.uint64))[0])
     if number < 0:
-        return _between(heap, address)
-    return _block(heap, Magazines(target.layout, target.memory, heap.classes), address, number)
+        return [_between(heap, address), *segment_lines(target, address)]
+    magazines = Magazines(target.layout, target.memory, heap.classes)
+    return [
+        _block(heap, magazines, address, number), *record_lines(target, heap, number),
+        *segment_lines(target, address),
+    ]  # fmt: skip

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""umem_malloc_info and umem_malloc_dist: what malloc's blocks are, by what was asked for.
+
+Blocks of malloc's size classes have no header: of each only its class is known. Under UMEM_DEBUG
+malloc is on the default caches, and a tag before each block says what was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from terrace.debug.heap import Ints
+from terrace.debug.tables import Column, table
+from terrace.debug.umem.context import Context, split
+from terrace.debug.umem.records import bytes_of
+from terrace.debug.umem.usage import caches
+from terrace.debug.usage import UsageReader
+
+_WIDTH = 40  # of the histogram's longest bar
+
+
+@dataclass(frozen=True)
+class Info:
+    """`asked`: by block, what malloc was asked for; None where nobody knows."""
+
+    name: str
+    size: int
+    largest: int  # what it may be asked for
+    blocks: int
+    memory: int
+    asked: Ints | None
+
+
+def _asked(context: Context, home: int, size: int) -> Ints:
+    """Of those that have malloc's tag: blocks of umem_alloc() have none."""
+    umem, moment = context.umem, context.moment
+    numbers = moment.blocks_of(home)
+    numbers = numbers[moment.allocated[numbers]]
+    raw = bytes_of(moment.heap, moment.memory, numbers, 0, min(16, size))
+    words = raw.view("<u4").astype(np.int64)
+    tag, stat = umem.offset("malloc_tag.size") // 4, umem.offset("malloc_tag.stat") // 4
+    bytes_of_tag = umem.field("malloc_tag").size
+    result = np.full(len(numbers), -1, np.int64)
+    kinds = [(0, bytes_of_tag, "short")]
+    if size >= 2 * bytes_of_tag:
+        kinds.append((bytes_of_tag // 4, 2 * bytes_of_tag, "long"))
+    for first, tags, name in kinds:
+        total = words[:, first + tag]
+        sum_of_both = (total + words[:, first + stat]) & 0xFFFFFFFF
+        good = (sum_of_both == umem.constant(f"malloc_magic.{name}")) & (total <= size)
+        result = np.where((result < 0) & good, total - tags, result)
+    return result[result >= 0]
+
+
+def _infos(context: Context) -> list[Info]:
+    layout, umem = context.target.layout, context.umem
+    found = [
+        Info(u.owner.name, u.owner.size, u.owner.size, u.in_use, u.memory, None)
+        for u in UsageReader(layout, context.memory).read().classes
+    ]
+    for usage in caches(layout, umem, context.memory):
+        cache = usage.cache
+        if cache.address not in context.default_caches or not usage.in_use:
+            continue
+        asked = _asked(context, cache.home, cache.size)
+        tags = umem.field("malloc_tag").size * (1 if cache.size < 16 else 2)
+        largest = max(cache.size - tags, 0)
+        info = Info(cache.name, cache.size, largest, len(asked), usage.memory, asked)
+        if len(asked):
+            found.append(info)
+    return found
+
+
+def umem_malloc_info(context: Context, words: list[str]) -> list[str]:
+    split(words, "", "", 0, "umem_malloc_info")
+    columns = [Column("CACHE")] + [
+        Column(name, True)
+        for name in ("BUFSZ", "MAXMAL", "BUFMALLC", "AVG_MAL", "MALLOCED", "OVERHEAD", "%OVER")
+    ]
+    rows, unknown = [], False
+    for i in _infos(context):
+        known = i.asked is not None
+        unknown |= not known
+        malloced = int(i.asked.sum()) if i.asked is not None else i.blocks * i.size
+        average = str(malloced // i.blocks) if known and i.blocks else "-"
+        overhead = max(i.memory - malloced, 0)
+        percent = f"{100 * overhead / malloced:.1f}%" if malloced else "-"
+        cells = (i.size, i.largest, i.blocks, average, malloced, overhead, percent)
+        rows.append([i.name, *(str(c) for c in cells)])
+    lines = table(columns, rows)
+    if unknown:
+        lines.append("of size classes, MALLOCED is what the blocks have room for")
+    return lines
+
+
+def umem_malloc_dist(context: Context, words: list[str]) -> list[str]:
+    split(words, "", "", 0, "umem_malloc_dist")
+    counts: dict[int, int] = {}  # by the largest size of a range: the sizes of classes
+    infos = _infos(context)
+    for i in infos:
+        if i.blocks:
+            counts[i.largest] = counts.get(i.largest, 0) + i.blocks
+    most = max(counts.values(), default=0)
+    columns = [Column("malloc size", True), Column(""), Column("count", True)]
+    rows, before = [], 0
+    for largest in sorted({*counts, *(i.largest for i in infos)}):
+        number = counts.get(largest, 0)
+        if number:
+            bar = "@" * -(-number * _WIDTH // most)
+            rows.append([f"{before + 1} to {largest}", f"|{bar:<{_WIDTH}}|", str(number)])
+        before = largest
+    return table(columns, rows)

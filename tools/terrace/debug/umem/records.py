@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What UMEM_DEBUG keeps of objects: a tag behind each, and a record that the tag names.
+
+An object has both from when it leaves its slab until it is back there: src/umem/debug.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from terrace.debug.heap import Bools, Heap, Ints
+from terrace.debug.layout import UmemLayout
+from terrace.debug.memory import Memory, UnreadableError, Words
+from terrace.debug.symbols import Frames
+from terrace.debug.umem.caches import Cache, CacheReader
+
+_MOST_FRAMES = 512
+
+
+def bytes_of(
+    heap: Heap, memory: Memory, numbers: Ints, offset: int, size: int
+) -> npt.NDArray[np.uint8]:
+    """A row for each block: so many bytes from an offset in it. Numbers rise."""
+    result = np.zeros((len(numbers), size), np.uint8)
+    spans = heap.span_of_number(numbers)
+    addresses = heap.addresses(numbers)
+    edges = np.flatnonzero(np.diff(spans, prepend=-1, append=-1))
+    for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        low = int(addresses[first]) + offset
+        high = int(addresses[last - 1]) + offset + size
+        raw = memory.sparse(low, high - low)
+        rows = (addresses[first:last] + offset - low)[:, None] + np.arange(size)
+        result[first:last] = raw[rows]
+    return result
+
+
+def _column(rows: npt.NDArray[np.uint8], offset: int, size: int) -> Words:
+    part = np.ascontiguousarray(rows[:, offset : offset + size])
+    words: Words = part.view(f"<u{size}")[:, 0].astype(np.uint64)
+    return words
+
+
+def both_halves(number: int) -> int:
+    """Patterns and states are described by one half, which is the other one, too."""
+    return number << 32 | number
+
+
+def tag_offset(cache: Cache) -> int:
+    """Behind the object, in whole words."""
+    return -(-cache.size // 8) * 8
+
+
+@dataclass(frozen=True)
+class Record:
+    """The last transaction of an object: at 0 if there was none, or without audit."""
+
+    address: int
+    object: int
+    cache: int
+    nanoseconds: int
+    thread: int
+    stack: tuple[int, ...]
+
+    def is_of(self, heap: Heap, reader: RecordReader) -> bool:
+        """Whether the tag of its object names it: else it only looks like one."""
+        found = heap.numbers_at(np.array([self.object], np.uint64))
+        if found[0] < 0 or heap.owner(int(found[0])).cache != self.cache or self.cache == 0:
+            return False
+        cache = reader.caches.at(self.cache)
+        other = reader.of_object(self.object, cache) if cache is not None else None
+        return other is not None and other.address == self.address
+
+
+def happened(record: Record, frames: Frames) -> list[str]:
+    """Who did it, and when; nothing where nobody wrote that down."""
+    if record.nanoseconds == 0:
+        return []
+    seconds, rest = divmod(record.nanoseconds, 10**9)
+    return [
+        f"thread {record.thread} at {seconds}.{rest:09d}",
+        *(f"    {frames.name(address)}" for address in record.stack),
+    ]
+
+
+class RecordReader:
+    """Reads one."""
+
+    def __init__(self, umem: UmemLayout, memory: Memory) -> None:
+        self._umem, self._memory = umem, memory
+        self.caches = CacheReader(umem, memory)
+
+    def of_object(self, address: int, cache: Cache) -> Record | None:
+        """Of an object of a cache, if it has a sound one."""
+        wanted = sum(self._umem.constant(f"debug.{n}") for n in ("audit", "deadbeef", "redzone"))
+        if not cache.debug & wanted:
+            return None
+        at = address + tag_offset(cache) + self._umem.offset("tag.record")
+        try:
+            found = self.at(self._memory.number(at))
+        except UnreadableError:
+            return None
+        good = found is not None and (found.object, found.cache) == (address, cache.address)
+        return found if good else None
+
+    def at(self, address: int) -> Record | None:
+        """None: nothing can be read there."""
+        umem = self._umem
+        try:
+            raw = self._memory.read(address, umem.field("record").size)
+            names = ("object", "cache", "nanoseconds", "thread", "depth")
+            block, cache, when, thread, depth = (
+                umem.within(raw, f"record.{name}") for name in names
+            )
+            if depth > _MOST_FRAMES:
+                return None
+            at = address + umem.constant("record.stack")
+            stack = self._memory.array(at, depth, "<u8").tolist()
+        except UnreadableError:
+            return None
+        return Record(address, block, cache, when, thread, tuple(stack))
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The objects of a cache that have tags, in order of addresses; arrays of one length each."""
+
+    cache: Cache
+    numbers: Ints
+    addresses: Ints
+    redzone: Words
+    record: Words
+    state: Words
+    is_allocated: Bools  # as the tag says
+    is_free: Bools
+
+    @property
+    def is_damaged(self) -> Bools:
+        return ~(self.is_allocated | self.is_free)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Of many objects: arrays of one length. Frames behind the depth are zero."""
+
+    address: Words
+    object: Words
+    cache: Words
+    nanoseconds: Words
+    thread: Words
+    stack: npt.NDArray[np.uint64]
+
+    def at(self, i: int) -> Record:
+        """One of them."""
+        stack = [frame for frame in self.stack[i].tolist() if frame]
+        fields = (self.address, self.object, self.cache, self.nanoseconds, self.thread)
+        address, block, cache, when, thread = (int(f[i]) for f in fields)
+        return Record(address, block, cache, when, thread, tuple(stack))
+
+
+class Debugged:
+    """All caches whose objects have tags. Before anything is taken out of `heap`."""
+
+    def __init__(self, heap: Heap, umem: UmemLayout, memory: Memory) -> None:
+        self.heap, self.umem, self.memory = heap, umem, memory
+        self.out = heap.allocated.copy()  # of their slabs
+        self.reader = RecordReader(umem, memory)
+        wanted = sum(umem.constant(f"debug.{name}") for name in ("audit", "deadbeef", "redzone"))
+        known = len(heap.classes.shapes)
+        self.caches = [
+            c
+            for c in CacheReader(umem, memory)
+            if c.debug & wanted
+            and heap.classes.objects.first <= c.home < known
+            and tag_offset(c) + umem.field("tag").size <= heap.tables[2][c.home]  # the stride
+        ]
+
+    def has_audit(self, cache: Cache) -> bool:
+        return bool(cache.debug & self.umem.constant("debug.audit"))
+
+    def numbers_of(self, home: int) -> Ints:
+        """All blocks of a class that are not in their slabs."""
+        heap = self.heap
+        rows = np.flatnonzero(heap.home == home)
+        blocks = int(heap.tables[3][home])
+        numbers: Ints = (heap.number[rows][:, None] + np.arange(blocks)).reshape(-1)
+        out: Ints = numbers[self.out[numbers]]
+        return out
+
+    def tagged(self, cache: Cache) -> Tagged:
+        umem = self.umem
+        numbers = self.numbers_of(cache.home)
+        size = umem.field("tag").size
+        rows = bytes_of(self.heap, self.memory, numbers, tag_offset(cache), size)
+        fields = (umem.field(f"tag.{name}") for name in ("redzone", "record", "state"))
+        redzone, record, state = (_column(rows, f.offset, f.size) for f in fields)
+        said = record ^ state
+        return Tagged(
+            cache, numbers, self.heap.addresses(numbers), redzone, record, state,
+            said == np.uint64(both_halves(umem.constant("state.allocated"))),
+            said == np.uint64(both_halves(umem.constant("state.free"))),
+        )  # fmt: skip
+
+    def records(self, tagged: Tagged, rows: Ints) -> Records:
+        """Of some of the objects; what is no record has no cache."""
+        umem = self.umem
+        addresses = tagged.record[rows]
+        numbers = self.heap.numbers_at(addresses)
+        good = np.flatnonzero(numbers >= 0)
+        order = good[np.argsort(numbers[good], kind="stable")]
+        frames = min(umem.value(self.memory, umem.address("options"), "options.frames"), 512)
+        if not self.has_audit(tagged.cache):
+            frames = 0
+        head = umem.constant("record.stack")
+        raw = np.zeros((len(rows), head + 8 * frames), np.uint8)
+        raw[order] = bytes_of(self.heap, self.memory, numbers[order], 0, raw.shape[1])
+        names = ("object", "cache", "nanoseconds", "thread", "depth")
+        fields = (umem.field(f"record.{name}") for name in names)
+        block, cache, when, thread, depth = (_column(raw, f.offset, f.size) for f in fields)
+        stack = np.ascontiguousarray(raw[:, head:]).view("<u8").reshape(len(rows), frames).copy()
+        stack[np.arange(frames)[None, :] >= depth.astype(np.int64)[:, None]] = 0
+        cache = np.where(block == tagged.addresses[rows].astype(np.uint64), cache, 0)
+        return Records(addresses, block, cache, when, thread, stack)
+
+    def record_numbers(self) -> Ints:
+        """The blocks that records lie in: they are the library's, not the program's."""
+        found = [np.zeros(0, np.int64)]
+        for cache in self.caches:
+            tagged = self.tagged(cache)
+            found.append(self.heap.numbers_at(tagged.record[~tagged.is_damaged]))
+        numbers = np.unique(np.concatenate(found))
+        return numbers[numbers >= 0]

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""vmem and vmem_seg: arenas, and what they are cut into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from terrace.debug.tables import Column, table
+from terrace.debug.umem.arenas import KINDS, Arena, ArenaReader, Segment, tree
+from terrace.debug.umem.context import Context, split
+from terrace.errors import TerraceError
+
+_TYPES = {"alloc": "allocated", **{kind: kind for kind in KINDS}}
+
+
+def arena(context: Context, word: str) -> Arena:
+    """By its name, or by its address."""
+    arenas = list(ArenaReader(context.umem, context.memory))
+    for a in arenas:
+        if a.name == word:
+            return a
+    try:
+        address = context.evaluate(word)
+    except TerraceError:
+        address = 0
+    for a in arenas:
+        if a.address == address:
+            return a
+    raise TerraceError(f"{word} is no arena, neither a name nor an address")
+
+
+def vmem(context: Context, words: list[str]) -> list[str]:
+    rest = split(words, "", "", 1, "vmem [ARENA]").rest
+    reader = ArenaReader(context.umem, context.memory)
+    shown = [(0, arena(context, rest[0]))] if rest else tree(list(reader))
+    columns = [
+        Column("ADDR"), Column("NAME"), Column("INUSE", True), Column("TOTAL", True),
+        Column("SUCCEED", True), Column("FAIL", True),
+    ]  # fmt: skip
+    rows = [
+        [
+            f"{a.address:x}", "  " * depth + a.name, str(a.in_use), str(a.total),
+            str(a.allocations), str(a.failures),
+        ]
+        for depth, a in shown
+    ]  # fmt: skip
+    return table(columns, rows)
+
+
+def _chosen(context: Context, word: str | None) -> Iterator[Segment]:
+    """Of an arena, or one by its address; without a word all."""
+    reader = ArenaReader(context.umem, context.memory)
+    if word is None:
+        for a in reader:
+            yield from reader.segments(a)
+        return
+    try:
+        yield from reader.segments(arena(context, word))
+        return
+    except TerraceError:
+        address = context.evaluate(word)
+    found = [s for a in reader for s in reader.segments(a) if s.address == address]
+    if not found:
+        raise TerraceError(f"{word} is neither an arena nor a segment")
+    yield from found
+
+
+_USAGE = "vmem_seg [ARENA|ADDR] [-s] [-v] [-t alloc|free|span] [-m LEAST] [-M MOST]"
+
+
+def vmem_seg(context: Context, words: list[str]) -> list[str]:
+    options = split(words, "sv", "tmM", 1, _USAGE)
+    kind = options.values.get("t")
+    if kind is not None and kind not in _TYPES:
+        raise TerraceError(f"usage: {_USAGE}", 2)
+    least, most = (
+        context.evaluate(options.values[n]) if n in options.values else default
+        for n, default in (("m", 0), ("M", 1 << 64))
+    )
+    rows = [
+        [
+            f"{s.address:x}", {"allocated": "ALLC"}.get(s.kind, s.kind.upper()[:4]),
+            f"{s.start:x}", f"{s.end:x}", f"{s.size:x}",
+            *([f"{s.asked:x}", "imported" if s.imported else ""] if "v" in options.flags else []),
+        ]
+        for s in _chosen(context, options.rest[0] if options.rest else None)
+        if (kind is None or s.kind == _TYPES[kind]) and least <= s.size <= most
+    ]  # fmt: skip
+    names = ["ADDR", "TYPE", "START", "END", "SIZE"]
+    names += ["ASKED", ""] if "v" in options.flags else []
+    if "s" in options.flags:
+        rows.sort(key=lambda row: int(row[4], 16))
+    return table([Column(name) for name in names], rows)

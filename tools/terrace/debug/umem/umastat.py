@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The tables of umastat for object caches and for arenas."""
+
+from __future__ import annotations
+
+from terrace.cells import human_bytes
+from terrace.debug.layout import UmemLayout
+from terrace.debug.memory import Memory
+from terrace.debug.tables import Column, table
+from terrace.debug.umem.arenas import ArenaReader, tree
+from terrace.debug.umem.usage import CacheUsage
+
+_CACHES = [
+    Column("cache name"), Column("buf size", True), Column("buf in use", True),
+    Column("buf in slots", True), Column("buf in depots", True), Column("buf total", True),
+    Column("memory in use", True), Column("alloc succeed", True), Column("alloc fail", True),
+]  # fmt: skip
+_ARENAS = [
+    Column("vmem arena name"), Column("memory in use", True), Column("memory total", True),
+    Column("memory import", True), Column("alloc succeed", True), Column("alloc fail", True),
+]  # fmt: skip
+
+
+def _row(u: CacheUsage) -> list[str]:
+    counts = (u.cache.size, u.in_use, u.in_slots, u.in_depots, u.total)
+    return [
+        u.cache.name, *(f"{n:,}" for n in counts), human_bytes(u.memory),
+        f"{u.succeeded:,}", f"{u.failed:,}",
+    ]  # fmt: skip
+
+
+def cache_lines(usages: list[CacheUsage]) -> list[str]:
+    """And their sums."""
+    if not usages:
+        return []
+    rows = [_row(u) for u in usages]
+    sums = zip(*((u.in_use, u.in_slots, u.in_depots, u.total) for u in usages), strict=True)
+    rows.append(
+        [
+            "Total", "", *(f"{sum(column):,}" for column in sums),
+            human_bytes(sum(u.memory for u in usages)),
+            f"{sum(u.succeeded for u in usages):,}", f"{sum(u.failed for u in usages):,}",
+        ]
+    )  # fmt: skip
+    return table(_CACHES, rows)
+
+
+def arena_lines(umem: UmemLayout, memory: Memory) -> list[str]:
+    """Each is indented by its source."""
+    rows = [
+        [
+            "  " * depth + a.name, human_bytes(a.in_use), human_bytes(a.total),
+            human_bytes(a.imported), f"{a.allocations:,}", f"{a.failures:,}",
+        ]
+        for depth, a in tree(list(ArenaReader(umem, memory)))
+    ]  # fmt: skip
+    return table(_ARENAS, rows) if rows else []
