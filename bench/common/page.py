@@ -71,9 +71,20 @@ class Page(Report):
         path = self._options.out / f"{name}.svg"
         save(fig, path)
         plt.close(fig)
+        self._show(path)
+
+    def terminal(self, name: str, title: str, text: str) -> None:
+        """What a command has printed, as it looks on a terminal: goes to NAME.svg and into the page."""
+        from terminal import drawn
+
+        path = self._options.out / f"{name}.svg"
+        path.write_text(drawn(title, text))
+        self._show(path)
+
+    def _show(self, path: Path) -> None:
         text = path.read_text()
         self._html.append(text[text.index("<svg") :])
-        self._lines += [f"![{name}]({path.name})", ""]
+        self._lines += [f"![{path.stem}]({path.name})", ""]
 
     def _put_checks(self) -> None:
         lines, parts = len(self._lines), len(self._html)

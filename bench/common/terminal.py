@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 
 try:
@@ -13,4 +15,13 @@ except ImportError:
     print("skipped: the Python packages of the benchmarks are not here; `terrace bench` installs them", file=sys.stderr)
     sys.exit(77)
 
-__all__ = ["BarColumn", "Console", "MofNCompleteColumn", "Progress", "Table", "TextColumn", "TimeRemainingColumn"]
+__all__ = ["BarColumn", "Console", "MofNCompleteColumn", "Progress", "Table", "TextColumn", "TimeRemainingColumn", "drawn"]
+
+
+def drawn(title: str, text: str) -> str:
+    """A terminal with this text, as SVG."""
+    width = max((len(line) for line in text.splitlines()), default=0)
+    console = Console(record=True, width=max(width, 40), file=io.StringIO(), color_system=None)
+    console.print(text, markup=False, highlight=False, end="")
+    # The reader's own font: rich names one that would be fetched.
+    return re.sub(r"\s*@font-face \{.*?\}", "", console.export_svg(title=title), flags=re.DOTALL)

@@ -10,6 +10,7 @@ import allocators
 import churn
 import pair_loops
 import startup
+import umastat
 import whole_loop
 from interleave import Subject, preloaded
 from page import Page
@@ -35,3 +36,4 @@ def run(options: argparse.Namespace, page: Page) -> None:
     pair_loops.run(options, page, present)
     startup.run(options, page, present)
     churn.run(options, page, present)
+    umastat.run(options, page, present)
