@@ -27,6 +27,7 @@ TESTS = "s*.vtc b*.vtc c*.vtc"  # storage, basic functions, complex ones
 STORAGE_MIB = 96  # less than the texts take, so that it evicts
 TEXTS, CONNECTIONS, SECONDS = 20_000, 32, 15
 COMPARED = 300
+WAITING = 4  # tests at once for each CPU: most of their time they wait
 START_SECONDS, STOP_SECONDS = 60.0, 60.0
 
 
@@ -108,15 +109,16 @@ class Varnish:
         return clean_environment() | found | setting.environment
 
     def check(self, library: Library, setting: Setting) -> Results:
-        """Where there is umem.h the storage that no test names is umem, too."""
+        """Where there is umem.h the storage that no test names is umem, too. -i finds programs from the folder it runs in."""
         tests = sorted(p for pattern in TESTS.split() for p in (unpacked("varnish") / "bin" / "varnishtest" / "tests").glob(pattern))
-        command = [self._program(setting.build, "varnishtest"), "-i", "-k", f"-j{len(os.sched_getaffinity(0))}", "-t", "180"]
+        command = [self._program(setting.build, "varnishtest"), "-i", "-k", f"-j{WAITING * len(os.sched_getaffinity(0))}", "-t", "180"]
         with tempfile.TemporaryDirectory() as scratch:
             done = subprocess.run(
-                [*command, *map(str, tests)], cwd=scratch, env=self._environment(library, setting) | {"TMPDIR": scratch},
+                [*command, *map(str, tests)], cwd=self._folder(setting.build), env=self._environment(library, setting) | {"TMPDIR": scratch},
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
             )  # fmt: skip
-        found = of_varnishtest(done.stdout)
+        if not (found := of_varnishtest(done.stdout)):
+            raise Failed(f"varnishtest: {done.stdout.strip()[-300:]}")
         return {test.name: found.get(test.name, "failed") for test in tests}
 
     def measure(self, library: Library, setting: Setting) -> Values:

@@ -166,7 +166,7 @@ Workload summary:
 Pass   2,  SIGKILL,   0 ENOSPC, 10.1% of  239M used, 100% done,      0s to go
   Calls      Time   Function
      10       ~0s   ztest_dmu_read_write
-1 killed, 1 completed, 50% kill rate
+5.84M completed (   3MB/s) estimated time remaining: 0hr 00min 02sec        1 killed, 1 completed, 50% kill rate
 """
 
 
