@@ -2,7 +2,6 @@
 #include "os/stack.h"
 
 #include "base/bits.h"
-#include "os/frame_rules.h"
 
 #include <atomic>
 #include <dlfcn.h>
@@ -82,9 +81,7 @@ unsigned capture_stack(const void** frames, unsigned size) noexcept {
   void* here[most_frames];
   // Who wants more has room for ours among them.
   void** const all = size > most_frames ? const_cast<void**>(frames) : here;
-  const int wanted = static_cast<int>(size > most_frames ? size : min_of(size + own_frames, most_frames));
-  int found = has_frame_rules() ? unwind_by_rules(all, wanted) : -1;
-  if (found < 0) found = unwind(all, wanted);
+  const int found = unwind(all, static_cast<int>(size > most_frames ? size : min_of(size + own_frames, most_frames)));
   unsigned n = 0;
   for (int i = 0; i < found && n < size; ++i) {
     if (n == 0 && is_own(all[i])) continue;
