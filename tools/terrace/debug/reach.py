@@ -72,14 +72,18 @@ class Marker:
         good[good] = self._heap.allocated[numbers[good]]
         return at[good], numbers[good]
 
-    def _from_roots(self, group: list[tuple[int, Words]]) -> Ints:
-        return np.unique(np.concatenate([self.targets(words)[1] for _, words in group]))
-
     def roots(self, memory: Copy, ranges: list[Range], registers: Iterable[Words]) -> Ints:
         """The blocks that roots point to."""
+        found = np.zeros(self._heap.total, np.bool_)
+
+        def look(group: list[tuple[int, Words]]) -> None:
+            for _, words in group:
+                found[self.targets(words)[1]] = True
+
         groups = [[(0, words) for words in registers], *_pieces(memory, ranges)]
-        found = list(self._pool.map(self._from_roots, (g for g in groups if g)))
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
+        for _ in self._pool.map(look, groups):
+            pass
+        return np.flatnonzero(found)
 
     def _between(self, group: list[tuple[int, Words]]) -> Graph:
         sources, targets = [], []
