@@ -33,7 +33,7 @@ struct Zone {
     return by_page[(address_of(p) - address_of(base)) / os::page_size()];
   }
 };
-constinit Zone zones[most_zones];
+constinit Zone zones[most_zones] = {};
 constinit std::atomic<unsigned> zone_count{0};
 constinit std::atomic<bool> busy{false};
 
