@@ -5,6 +5,7 @@
 #include "umem/default_caches.h"
 #include "umem/faults.h"
 #include "umem/firewall.h"
+#include "umem/log.h"
 #include "umem/messages.h"
 
 #include <cerrno>
@@ -112,8 +113,18 @@ void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
   return p;
 }
 
-void* allocate(std::size_t size, std::size_t align) noexcept {
+void* try_allocate(std::size_t size, std::size_t align) noexcept {
   return align <= usual_alignment ? allocate_usual(size) : allocate_aligned(size, align);
+}
+
+// As umem_alloc(): with `mtbf` some fail, and with `checknull` no other one may.
+void* allocate(std::size_t size, std::size_t align) noexcept {
+  const bool injected = is_to_fail();
+  void* const p = injected ? nullptr : try_allocate(size, align);
+  if (p != nullptr) return p;
+  log_failure(nullptr, size);
+  if (!injected && (options.debug & debug_checknull) != 0) panic("out of heap space");
+  return nullptr;
 }
 
 void release(void* p, const Block& b) noexcept {
