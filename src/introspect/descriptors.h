@@ -20,4 +20,5 @@ using Descriptor = describe::Descriptor<described_addresses, described_fields>; 
 
 }  // namespace terrace::introspect
 
-extern "C" __attribute__((visibility("default"))) const terrace::introspect::Descriptor terrace_debug_descriptor;
+extern "C" __attribute__((visibility("default"), section(".terrace_debug")))
+const terrace::introspect::Descriptor terrace_debug_descriptor;

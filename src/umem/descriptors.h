@@ -15,4 +15,5 @@ using Descriptor = describe::Descriptor<described_addresses, described_fields>; 
 
 }  // namespace terrace::umem
 
-extern "C" __attribute__((visibility("default"))) const terrace::umem::Descriptor terrace_umem_descriptor;
+extern "C" __attribute__((visibility("default"), section(".terrace_umem")))
+const terrace::umem::Descriptor terrace_umem_descriptor;

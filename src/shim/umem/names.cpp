@@ -106,18 +106,18 @@ __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, 
 constexpr heap::Heap::UpperLocks locks{
     .lock =
         []() noexcept {
-          vmem::lock_arenas();
+          terrace::vmem::lock_arenas();
           umem::caches.mutex().lock();
         },
     .unlock =
         []() noexcept {
           umem::caches.mutex().unlock();
-          vmem::unlock_arenas();
+          terrace::vmem::unlock_arenas();
         },
     .reset =
         []() noexcept {
           umem::caches.reset_after_fork();
-          vmem::reset_arenas_after_fork();
+          terrace::vmem::reset_arenas_after_fork();
         },
     .in_child =
         []() noexcept {
