@@ -49,22 +49,22 @@
 
 #endif
 
-// Where the place of a class's word was added to the slot, a re-read has to add it again: `index`.
+// Where the place of a class's word was added to the slot, a re-read has to add it again: `index`; or `slot` is all of it.
 #if defined(TERRACE_MUTANT_WRONG_LENGTH)
 // Between the end that the kernel believes in and the commit: time for a preemption to do harm.
 #define TERRACE_MUTANT_REREAD_SHIFTED(index) TERRACE_SEQ_DELAY(1)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) TERRACE_SEQ_DELAY(1)
+#define TERRACE_MUTANT_REREAD_AS(slot) TERRACE_SEQ_DELAY(1)
 #define TERRACE_MUTANT_REREAD_MULTIPLIED TERRACE_SEQ_DELAY(1)
 #elif defined(TERRACE_MUTANT_SLOT_REREAD)
 // Moving the re-read out of the protected range is what makes it a re-read: inside, a migration would have aborted it.
 #define TERRACE_MUTANT_REREAD_SHIFTED(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_SHIFTED index
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index) "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED index
+#define TERRACE_MUTANT_REREAD_AS(slot) "3:\n\t" TERRACE_SEQ_DELAY(1) slot
 #define TERRACE_MUTANT_REREAD_MULTIPLIED "3:\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_SLOT_MULTIPLIED
 #undef TERRACE_MUTANT_NORMAL_END
 #define TERRACE_MUTANT_NORMAL_END "\n\t"
 #else
 #define TERRACE_MUTANT_REREAD_SHIFTED(index)
-#define TERRACE_MUTANT_REREAD_MULTIPLIED_AND(index)
+#define TERRACE_MUTANT_REREAD_AS(slot)
 #define TERRACE_MUTANT_REREAD_MULTIPLIED
 #endif
 

@@ -91,7 +91,7 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
                "sub %[word], %[word], #8\n\t"
                "ldr %[p], [%[rounds], %[word]]\n\t"
                "cbz %[p], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
-                   TERRACE_MUTANT_REREAD_MULTIPLIED_AND(TERRACE_SEQ_WORD)
+                   TERRACE_MUTANT_REREAD_AS(TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_WORD)
                    TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : [p] "=&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)

@@ -95,7 +95,7 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
                "movq -8(%[rounds],%[word]), " TERRACE_SEQ_BLOCK "\n\t"
                "testq " TERRACE_SEQ_BLOCK ", " TERRACE_SEQ_BLOCK "\n\t"
                "jz %l[nothing]\n\t"
-               "subq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_MULTIPLIED_AND(TERRACE_SEQ_WORD)
+               "subq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_AS(TERRACE_SEQ_SLOT_FROM_MEMORY TERRACE_SEQ_WORD)
                    TERRACE_MUTANT_COMMIT("%[word]", "%c[off]", "(%[slot])") TERRACE_MUTANT_NORMAL_END
                "incq %c[popped](%[slot])\n\t"
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
