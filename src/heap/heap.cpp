@@ -165,23 +165,23 @@ void Heap::free(void* p) noexcept { free(p, {}); }
 
 void Heap::free(void* p, const check::Claim& claim) noexcept {
   if (p == nullptr) return;
-  if (!ready()) report_invalid_pointer("free", p);
+  if (!ready()) report_invalid_pointer(claim.function, p);
   if (redirect_ != nullptr) [[unlikely]]
     return redirect_->free(p, claim);
-  free_plain(p);
+  free_plain(p, claim.function);
 }
 
-void Heap::free_plain(void* p) noexcept {
-  if (!spans_.window().contains(p)) report_invalid_pointer("free", p);
+void Heap::free_plain(void* p, const char* function) noexcept {
+  if (!spans_.window().contains(p)) report_invalid_pointer(function, p);
   const HomeClass h = slabs_.home_class_of(p);
   if (index(h) != 0) {
-    if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer("free", p);
+    if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer(function, p);
     if constexpr (hardened) clear_freed(p, h);
     levels_.free(p, h);
   } else if (large_.is_block(p)) {
     free_large(p);
   } else {
-    report_invalid_pointer("free", p);
+    report_invalid_pointer(function, p);
   }
 }
 

@@ -75,10 +75,19 @@ class Heap {
   bool redirected() const noexcept { return redirect_ != nullptr; }
   // As malloc and free without a redirection, and without TERRACE_CHECK's zones: what the levels below serve.
   void* allocate_plain(std::size_t size, std::size_t align) noexcept;
-  void free_plain(void* p) noexcept;
+  void free_plain(void* p, const char* function = "free") noexcept;
   /// Whether a block of malloc's, small or large, begins at p; and its size then.
   bool is_plain(const void* p) noexcept;
   std::size_t plain_size(const void* p) noexcept;
+  /// A large block becomes nobody's, but stays whole for whoever has set it aside. False: it can not, and is as before.
+  /// Requires is_plain(p), of more than the largest class.
+  bool set_aside(void* p) noexcept {
+    LargeRecord* const record = large_.keepable(p);
+    if (record != nullptr) Large::set_kept(*record);
+    return record != nullptr;
+  }
+  bool is_set_aside(const void* p) noexcept { return large_.is_kept_block(p); }
+  void take_back(void* p) noexcept { large_.set_in_place(p); }
   /// Of a block or an object.
   const void* slab_start(const void* p) const noexcept {
     const span::Window& w = spans_.window();

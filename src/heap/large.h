@@ -75,6 +75,8 @@ class Large {
     return !hardened && l.lies == Lies::in_place && l.granule == 0 ? &l : nullptr;
   }
   static void set_kept(LargeRecord& l) noexcept { l.lies = Lies::kept; }
+  /// A block that was kept is live again, as it is.
+  void set_in_place(void* p) noexcept { part(record_of(p)).lies = Lies::in_place; }
   /// A block that was kept is live again, with `size` bytes. False: it is too short or too long; it is as it was.
   bool reuse(void* p, std::size_t size) noexcept {
     span::Record& r = record_of(p);
@@ -89,6 +91,12 @@ class Large {
   void give_up(void* p, std::uint64_t now) noexcept;
   static bool is_kept(const span::Record& r) noexcept { return r.state == large_span && part(r).lies == Lies::kept; }
   bool is_kept(const void* p) const noexcept { return is_kept(record_of(p)); }
+  /// As is_block(), of one that is kept.
+  bool is_kept_block(const void* p) const noexcept {
+    if (!spans_->window().contains(p)) return false;
+    const span::Record& r = record_of(p);
+    return is_kept(r) && starts_at(r, p);
+  }
   /// What was asked for; of any block, kept or not.
   std::size_t requested(const void* p) const noexcept {
     return __atomic_load_n(&part(record_of(p)).requested,

@@ -52,29 +52,29 @@ int error_in(const Wanted& w) noexcept {
   return 0;
 }
 
-bool is_debugged(const Cache& c) noexcept { return (c.debug & debug_of_objects) != 0; }
-
-std::size_t size_in_class(const Cache& c) noexcept { return is_debugged(c) ? size_with_tag(c.size) : c.size; }
-bool has_class(const Cache& c) noexcept {
-  const bool has_own_pages = (c.debug & debug_firewall) != 0;
-  return c.source == nullptr && !has_own_pages && round_up(size_in_class(c), c.align) <= ObjectRule::largest;
+bool may_have_class(const Cache& c) noexcept {
+  return c.source == nullptr && round_up(bytes_of(c), c.align) <= ObjectRule::largest;
 }
 
 // False: no memory, or too many caches.
 bool make_class(Cache& c) noexcept {
   const bool debugged = is_debugged(c);
   const heap::ObjectClass::Undo usual = c.destruct != nullptr ? undo : nullptr;
-  c.home = heap.levels().make_objects({.size = size_in_class(c),
+  c.home = heap.levels().make_objects({.size = bytes_of(c),
                                        .align = c.align,
                                        .prepared = debugged || c.construct != nullptr || c.destruct != nullptr,
                                        .undo = debugged ? forget_object : usual,
                                        .owner = &c});
-  return index(c.home) != 0;
+  return c.has_class = index(c.home) != 0;
 }
 bool may_have_magazines(const Cache& c) noexcept {
   return (c.flags & UMC_NOMAGAZINE) == 0 && (c.debug & debug_nomagazine) == 0;
 }
-bool has_magazines(const Cache& c) noexcept { return has_class(c) && index(c.home) != 0 && may_have_magazines(c); }
+bool needs_handles(const Cache& c) noexcept {
+  const bool costs_nothing_to_make = c.source == nullptr && c.construct == nullptr && c.destruct == nullptr && !is_debugged(c);
+  return may_have_magazines(c) && !costs_nothing_to_make;
+}
+bool has_magazines(const Cache& c) noexcept { return c.has_class && may_have_magazines(c); }
 
 // Memory for the description, which is no block that a program could free.
 Cache* allocate_description() noexcept {
@@ -120,9 +120,9 @@ Cache* create(const Wanted& w) noexcept {
   c->verify = verified_bytes(w.size, c->debug);
   if ((c->debug & debug_firewall) != 0) {
     // no class: each has pages of its own
-  } else if (!has_class(*c)) {
-    c->debug &= debug_nomagazine;  // no more is known of large objects, and of those of an arena
-    if (c->source != nullptr && may_have_handles(c->size) && may_have_magazines(*c)) make_handles(*c);
+  } else if (!may_have_class(*c)) {
+    if (c->source != nullptr) c->debug &= debug_nomagazine;  // its pieces may be no memory that can be written to
+    if (needs_handles(*c)) make_handles(*c);
   } else if (!make_class(*c)) {
     heap.free_plain(c);
     errno = EAGAIN;
@@ -153,7 +153,7 @@ void destroy(Cache* c) noexcept {
   if (c == nullptr) return;
   const int saved = errno;
   bool empty = index(c->home) == 0 || heap.levels().remove_objects(c->home);
-  if (!has_class(*c)) {
+  if (!c->has_class) {
     if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
     empty &= c->allocated.read() == c->freed.read();
   }
@@ -176,23 +176,13 @@ void destruct(const Cache& c, void* object) noexcept {
   if (c.destruct != nullptr) c.destruct(object, c.private_data);
 }
 
-// As it comes from a slab, or as a large block.
-void* allocate_raw(const Cache& c) noexcept {
-  if (c.source != nullptr) return vmem_xalloc(c.source, c.size, c.align, 0, 0, nullptr, nullptr, VM_NOSLEEP);
-  return index(c.home) != 0 ? heap.levels().allocate_raw_object(c.home) : heap.allocate_plain(c.size, c.align);
-}
 void free_raw(const Cache& c, void* object) noexcept {
-  if (c.source != nullptr) return vmem_xfree(c.source, object, c.size);
-  if (index(c.home) != 0) return heap.levels().free_raw(object);
-  heap.free_plain(object);
+  if (!c.has_class) return free_apart(c, object);
+  heap.levels().free_raw(object);
 }
 
 void* make_object(Cache& c) noexcept {
-  void* object = allocate_raw(c);
-  if (object == nullptr && has_handles(c)) {  // what the arena lacks may lie in the levels
-    heap.levels().drain_objects(c.home);
-    object = allocate_raw(c);
-  }
+  void* const object = c.has_class ? heap.levels().allocate_raw_object(c.home) : allocate_apart(c);
   log_slab(c);
   if (object == nullptr || construct(c, object)) return object;
   free_raw(c, object);
@@ -200,15 +190,16 @@ void* make_object(Cache& c) noexcept {
 }
 
 void* allocate_past_levels(Cache& c) noexcept {
-  void* object = has_handles(c) ? take_handled(c) : nullptr;
+  void* object = c.has_handles ? take_handled(c) : nullptr;
   if (object == nullptr) object = make_object(c);
   if (object != nullptr) c.allocated.add();
   return object;
 }
 
 void free_past_levels(Cache& c, void* object) noexcept {
+  if (!c.has_class && c.source == nullptr && !is_large_enough(c, object)) report_invalid_pointer("umem_cache_free", object);
   c.freed.add();
-  if (has_handles(c) && keep_handled(c, object)) return;
+  if (c.has_handles && keep_handled(c, object)) return;
   destruct(c, object);
   free_raw(c, object);
 }
@@ -236,8 +227,7 @@ void* allocate_slow(Cache& c) noexcept {
 void free_slow(Cache& c, void* object) noexcept {
   if (object == nullptr) return;
   if (is_debugged(c)) return debug_free(c, object);
-  if (!has_handles(c) && index(c.home) != 0 && !heap.slabs().is_object_of(c.home, object))
-    report_invalid_pointer("umem_cache_free", object);
+  if (c.has_class && !heap.slabs().is_object_of(c.home, object)) report_invalid_pointer("umem_cache_free", object);
   if (has_magazines(c)) return heap.levels().free_object(object, c.home);
   free_past_levels(c, object);
 }
@@ -246,7 +236,7 @@ const Cache* cache_of(const void* p) noexcept {
   if (!heap.spans().window().contains(p)) return nullptr;
   const heap::HomeClass h = heap.slabs().any_class_of(p);
   const auto* const c = is_object(h) ? static_cast<const Cache*>(heap::object_classes[h].owner) : nullptr;
-  return c != nullptr && has_handles(*c) ? nullptr : c;
+  return c != nullptr && c->has_handles ? nullptr : c;
 }
 
 void CacheList::add(Cache& c) noexcept {

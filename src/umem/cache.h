@@ -10,8 +10,8 @@
 //      | destructor
 //   slab        raw memory
 //
-// Objects above heap::ObjectRule::largest and those of caches without magazines are constructed for each allocation and
-// destructed by each free. Objects of an arena: umem/handles.h.
+// Objects of caches without magazines are constructed for each allocation and destructed by each free. Objects that are no
+// blocks of a class, being too large or an arena's: umem/handles.h.
 #pragma once
 
 #include "base/described.h"
@@ -30,11 +30,13 @@ struct umem_cache {
   umem_destructor_t* destruct;
   umem_reclaim_t* reclaim;
   void* private_data;
-  vmem_t* source;                           // each object is a piece of this arena; null: a block of the levels
+  vmem_t* source;                           // each object is a piece of this arena; null: a block of ours
   unsigned flags;                           // UMC_...
   unsigned debug;                           // Debug
   std::size_t verify;                       // bytes of an object that hold patterns while it is free
-  terrace::heap::HomeClass home;            // of objects or their handles; 0: objects are blocks of malloc's
+  terrace::heap::HomeClass home;            // of objects or their handles; 0: neither
+  bool has_class;                           // objects are its blocks
+  bool has_handles;                         // handles are
   terrace::SharedCounter allocated, freed;  // past the levels: objects that are no blocks of the class
   terrace::SharedCounter failed;            // allocations
   umem_cache* next;

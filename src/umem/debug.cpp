@@ -6,6 +6,7 @@
 #include "umem/audit.h"
 #include "umem/faults.h"
 #include "umem/firewall.h"
+#include "umem/handles.h"
 #include "umem/patterns.h"
 
 namespace terrace::umem {
@@ -29,6 +30,32 @@ bool record_is_sound(const Cache& c, const Record* r, const void* object) noexce
 
 bool has(const Cache& c, Debug flag) noexcept { return (c.debug & flag) != 0; }
 bool keeps_free_objects(const Cache& c) noexcept { return !has(c, debug_nomagazine) && (c.flags & UMC_NOMAGAZINE) == 0; }
+
+// Memory of the cache's. `raw`: it has no tag yet.
+void* take(Cache& c, bool& raw) noexcept {
+  if (c.has_class) {
+    raw = !keeps_free_objects(c);
+    return raw ? heap.levels().allocate_raw_object(c.home) : heap.levels().allocate_object(c.home, raw);
+  }
+  void* const kept = c.has_handles ? take_handled(c) : nullptr;
+  raw = kept == nullptr;
+  return raw ? allocate_apart(c) : kept;
+}
+void give_back(Cache& c, void* object) noexcept {
+  if (!c.has_class) return free_apart(c, object);
+  heap.levels().free_raw(object);
+}
+// An object that was made free.
+void put(Cache& c, void* object) noexcept {
+  if (c.has_class && keeps_free_objects(c)) return heap.levels().free_object(object, c.home);
+  if (c.has_handles && keep_handled(c, object)) return;
+  forget_object(&c, object);
+  give_back(c, object);
+}
+bool is_object(const Cache& c, const void* object) noexcept {
+  if (c.has_class) return heap.slabs().is_object_of(c.home, object);
+  return is_large_enough(c, object) || is_handled(c, object);
+}
 
 // An object that has just left its slab. False: there is no memory for its record.
 bool prepare(Cache& c, void* object) noexcept {
@@ -84,12 +111,11 @@ void forget_object(void* cache, void* object) noexcept {
 void* debug_allocate(Cache& c) noexcept {
   if (has(c, debug_firewall)) return allocate_walled(c);
   bool raw = false;
-  const bool keeps = keeps_free_objects(c);
-  void* const object = keeps ? heap.levels().allocate_object(c.home, raw) : heap.levels().allocate_raw_object(c.home);
+  void* const object = take(c, raw);
   if (object == nullptr) return nullptr;
   log_slab(c);
-  if ((raw || !keeps) && !prepare(c, object)) {
-    heap.levels().free_raw(object);
+  if (raw && !prepare(c, object)) {
+    give_back(c, object);
     return nullptr;
   }
   if (check_tag(c, object, free_state)) {
@@ -102,10 +128,13 @@ void* debug_allocate(Cache& c) noexcept {
   t.redzone = redzone_pattern;
   t.state = address_in(t.record) ^ allocated_state;
   note(*t.record, c.debug, c.size, Happened::allocated);
-  if (construct(c, object)) return object;
-  make_free(c, object);
-  heap.levels().free_object(object, c.home);
-  return nullptr;
+  if (!construct(c, object)) {
+    make_free(c, object);
+    put(c, object);
+    return nullptr;
+  }
+  if (!c.has_class) c.allocated.add();
+  return object;
 }
 
 namespace {
@@ -126,7 +155,7 @@ void debug_free(Cache& c, void* object) noexcept {
     if (free_walled(object, &c, c.size)) c.freed.add();
     return;
   }
-  if (has(c, debug_firewall) || !heap.slabs().is_object_of(c.home, object)) return report_foreign(c, object);
+  if (has(c, debug_firewall) || !is_object(c, object)) return report_foreign(c, object);
   if (!check_tag(c, object, allocated_state)) return;  // with `noabort`: it is not freed
   const Tag& t = tag_of(c, object);
   if (has(c, debug_redzone) && t.redzone != redzone_pattern) report(Fault::redzone, &c, object, t.record);
@@ -134,9 +163,8 @@ void debug_free(Cache& c, void* object) noexcept {
   if (c.destruct != nullptr) c.destruct(object, c.private_data);
   note(*t.record, c.debug, c.size, Happened::freed, contents);
   make_free(c, object);
-  if (keeps_free_objects(c)) return heap.levels().free_object(object, c.home);
-  forget_object(&c, object);
-  heap.levels().free_raw(object);
+  if (!c.has_class) c.freed.add();
+  put(c, object);
 }
 
 namespace {
@@ -152,7 +180,7 @@ void mark_size(const Cache& c, void* object, std::size_t size) noexcept {
 }
 
 void check_size(const Cache& c, void* object, std::size_t size) noexcept {
-  if ((c.debug & debug_redzone) == 0 || !heap.slabs().is_object_of(c.home, object)) return;  // said by debug_free()
+  if ((c.debug & debug_redzone) == 0 || !is_object(c, object)) return;  // said by debug_free()
   Tag& t = tag_of(c, object);
   if ((t.state ^ address_in(t.record)) != allocated_state || !record_is_sound(c, t.record, object)) return;
   const std::uint32_t code = code_in(t);

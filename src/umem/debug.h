@@ -36,6 +36,10 @@ inline constexpr std::uint32_t size_factor = 251;
 constexpr std::size_t tag_offset(std::size_t size) noexcept { return round_up(size, sizeof(std::uint64_t)); }
 constexpr std::size_t size_with_tag(std::size_t size) noexcept { return tag_offset(size) + sizeof(Tag); }
 
+inline bool is_debugged(const Cache& c) noexcept { return (c.debug & debug_of_objects) != 0; }
+/// Of memory for an object.
+inline std::size_t bytes_of(const Cache& c) noexcept { return is_debugged(c) ? size_with_tag(c.size) : c.size; }
+
 /// For make_objects(): of an object that goes back to its slab.
 void forget_object(void* cache, void* object) noexcept;
 

@@ -33,6 +33,8 @@ struct Layout {
       TERRACE_FIELD("cache.debug", Cache, debug),
       TERRACE_FIELD("cache.verify", Cache, verify),
       TERRACE_FIELD("cache.home", Cache, home),
+      TERRACE_FIELD("cache.has_class", Cache, has_class),
+      TERRACE_FIELD("cache.has_handles", Cache, has_handles),
       TERRACE_FIELD("cache.allocated", Cache, allocated),
       TERRACE_FIELD("cache.freed", Cache, freed),
       TERRACE_FIELD("cache.failed", Cache, failed),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Objects of a cache with an arena of its own lie wherever the arena says, and magazines hold blocks of slabs. So a handle
-// stands for each free one: a block of the cache's class, in which the object's address is written. What the levels give back
-// is destructed, and goes back to the arena.
+// Objects of a cache with an arena of its own lie wherever the arena says, those above heap::ObjectRule::largest are blocks of
+// malloc's, and magazines hold blocks of slabs. So a handle stands for each free one: a block of the cache's class, in which
+// the object's address is written. What the levels give back is destructed, and goes back where it came from.
 //
 //   program     the object
 //      | umem_cache_free: a handle is cut from its slab and names the object
@@ -14,12 +14,19 @@
 
 namespace terrace::umem {
 
-constexpr bool may_have_handles(std::size_t size) noexcept { return size <= heap::ObjectRule::largest; }
+/// Gives the cache a class of handles. If there is no memory for that, each object will be constructed for its allocation.
+void make_handles(Cache& cache) noexcept;
 
-/// Gives the cache a class of handles. False: there is no memory; each object will be constructed for its allocation.
-bool make_handles(Cache& cache) noexcept;
-inline bool has_handles(const Cache& c) noexcept { return c.source != nullptr && index(c.home) != 0; }
+// Without a class of the cache's own:
+/// Memory for an object. Null: there is none.
+void* allocate_apart(Cache& cache) noexcept;
+void free_apart(const Cache& cache, void* object) noexcept;
+/// Without an arena: whether a block of malloc's begins there that may be an object.
+bool is_large_enough(const Cache& cache, const void* object) noexcept;
+/// Without an arena: whether it was such a block, and somebody has set it aside.
+bool is_handled(const Cache& cache, const void* object) noexcept;
 
+// With handles:
 /// An object that was freed, constructed; null: there is none.
 void* take_handled(Cache& cache) noexcept;
 /// False: there is no memory for a handle, and the object is the caller's.

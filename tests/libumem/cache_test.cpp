@@ -122,17 +122,35 @@ TEST(UmemCache, without_magazines_each_allocation_constructs) {
   umem_cache_destroy(cache);
 }
 
-TEST(UmemCache, large_objects_are_constructed_each_time) {
+constexpr std::size_t large = 270'000;  // no class has blocks as long
+
+TEST(UmemCache, large_objects_stay_constructed) {
   Counts c;
-  umem_cache_t* const cache = make(c, 1 << 20);
-  for (int i = 0; i < 10; ++i) {
+  umem_cache_t* const cache = make(c, large);
+  for (int i = 0; i < 100; ++i) {
     auto* const p = static_cast<Object*>(umem_cache_alloc(cache, UMEM_DEFAULT));
-    EXPECT_EQ(p->mark, mark);
+    ASSERT_EQ(p->mark, mark);
+    std::memset(p + 1, i, large - sizeof *p);
     umem_cache_free(cache, p);
   }
+  EXPECT_LE(c.made, 4) << "one for each cpu that the thread was on";
   umem_cache_destroy(cache);
-  EXPECT_EQ(c.made, 10);
-  EXPECT_EQ(c.undone, 10);
+  EXPECT_EQ(c.undone, c.made);
+  EXPECT_EQ(c.wrong, 0);
+}
+
+TEST(UmemCache, larger_objects_wait_only_while_little_does) {
+  Counts c;
+  constexpr std::size_t size = 1 << 20, most = 64;
+  umem_cache_t* const cache = make(c, size);
+  void* all[most];
+  for (void*& p : all) p = umem_cache_alloc(cache, UMEM_DEFAULT);
+  for (void* p : all) umem_cache_free(cache, p);
+  EXPECT_GT(c.undone, 0);
+  umem_cache_destroy(cache);
+  EXPECT_EQ(c.made, static_cast<int>(most));
+  EXPECT_EQ(c.undone, c.made);
+  EXPECT_EQ(c.wrong, 0);
 }
 
 std::string of_stderr(void (*body)()) {
@@ -245,6 +263,21 @@ TEST(UmemCacheDeath, what_is_no_object_is_refused) {
   EXPECT_DEATH(umem_free(p, sizeof(Object)), "umem_free|free");
   umem_cache_free(cache, nullptr);
   umem_cache_free(cache, p);
+  umem_cache_destroy(cache);
+}
+
+TEST(UmemCacheDeath, what_is_no_large_object_is_refused) {
+  Counts c;
+  umem_cache_t* const cache = make(c, large);
+  auto* const p = static_cast<char*>(umem_cache_alloc(cache, UMEM_DEFAULT));
+  constexpr auto message = "umem_cache_free\\(\\): invalid pointer";
+  EXPECT_DEATH(umem_cache_free(cache, p + 4096), message);
+  EXPECT_DEATH(umem_cache_free(cache, std::begin(name)), message);
+  void* const small = umem_alloc(100, UMEM_DEFAULT);
+  EXPECT_DEATH(umem_cache_free(cache, small), message);
+  umem_free(small, 100);
+  umem_cache_free(cache, p);
+  EXPECT_DEATH(umem_cache_free(cache, p), message);
   umem_cache_destroy(cache);
 }
 

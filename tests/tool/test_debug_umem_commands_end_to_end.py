@@ -301,3 +301,28 @@ def test_gdb_has_the_same_commands(program, audited_core):
     assert len(re.findall(r"^[0-9a-f]{8,16}$", shown, re.MULTILINE)) == 16
     assert "numbers" in shown
     assert "is allocated, cache kept" in shown
+
+
+@pytest.mark.parametrize("debug", ["", "default"])
+def test_large_objects_are_their_caches(program, debug):
+    """Under UMEM_DEBUG, where each has a tag; without it they are large blocks."""
+    with running(program, "large", LD_PRELOAD="", UMEM_DEBUG=debug) as process:
+        leaks = report("findleaks", process.pid)
+        usage = rows(report("umastat", process.pid))["vast"]
+        verdict = umem(process.pid, "umem_verify")
+        if debug:
+            live = addresses(umem(process.pid, "walk", "umem", "vast"))
+            free = addresses(umem(process.pid, "walk", "freemem", "vast"))
+            told = report("whatis", process.pid, f"{live[0]:#x}")
+            users = umem(process.pid, "umausers", "vast")
+    assert usage[1:3] == ["300,000", "2"]
+    assert total_of(leaks) == 1
+    if not debug:
+        assert rows(leaks)["large"][1] == "1"
+        return
+    assert (len(live), len(free)) == (2, 1)
+    assert rows(leaks)["vast"][1] == "1"
+    assert rows(verdict)["vast"][2] == "clean"
+    assert "vast" in told[0]
+    assert any(line.startswith("bufctl ") for line in told)
+    assert users[0].endswith("with data size 300000:")

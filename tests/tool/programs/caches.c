@@ -3,6 +3,7 @@
 // to end; then it ends, or aborts.
 //
 //   caches usual LEAKED [abort]    caches of a few kinds, LEAKED objects of the cache "lost" that nothing reaches, arenas
+//   caches large                   the same of a cache of large objects: one kept, one returned, one that nothing reaches
 //   caches broken                  an object that is written to when it is free, one that is written beyond: under UMEM_DEBUG
 //   caches many COUNT LIVE         so many caches with so many objects in all
 #include <pthread.h>
@@ -24,6 +25,7 @@ static struct node* list;
 static void* volatile of_lost[kept_of_lost];
 static void* volatile of_sizes[by_size];
 static void* volatile large;
+static void* volatile of_vast;
 static umem_cache_t *kept, *lost;
 static vmem_t *numbers, *pieces;
 
@@ -88,6 +90,15 @@ __attribute__((noinline)) static void clear_stack(void) {
   __asm__ volatile("" : : "r"(room) : "memory");
 }
 
+__attribute__((noinline)) static void make_large(void) {
+  enum { bytes = 300000 };
+  umem_cache_t* const vast = cache("vast", bytes);
+  of_vast = object(vast, bytes);
+  void* const returned = object(vast, bytes);
+  *(volatile char*)object(vast, bytes) = 1;
+  umem_cache_free(vast, returned);
+}
+
 __attribute__((noinline)) static void break_objects(void) {
   umem_cache_t* const c = cache("broken", 100);
   char *const modified = object(c, 100), *const beyond = object(c, 100);
@@ -121,6 +132,8 @@ int main(int argc, char** argv) {
     make_many(atol(argv[2]), atol(argv[3]));
   } else if (strcmp(argv[1], "broken") == 0) {
     break_objects();
+  } else if (strcmp(argv[1], "large") == 0) {
+    make_large();
   } else {
     keep();
     leak(atol(argv[2]));

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Bytes, Memory, Words
 from terrace.debug.objects import ObjectClasses
-from terrace.debug.umem.caches import CacheReader
+from terrace.debug.umem.caches import Cache, CacheReader, LargeObjects
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ class Owner:
     size_class: int  # 0: large blocks
     is_aligned: bool = False
     cache: int = 0  # the address of the object cache; 0: blocks are malloc's
-    is_handle: bool = False  # a block that stands for a free object of an arena
+    is_handle: bool = False  # a block that stands for a free object that is no such block
 
 
 LARGE = Owner("large", 0, 0)
@@ -94,6 +94,10 @@ class Classes:
         for kind in range(self.kinds):
             self.shapes[self.first_magazine + kind] = self._shape(magazines + kind * size)
         self._add_objects(umem)
+        self.homes_of_large: dict[int, int] = {}  # by the cache's address
+        self.large = LargeObjects(umem, memory) if umem is not None else None
+        for cache in self.large.caches if self.large is not None else ():
+            self._add_large(cache)
         self.class_of_home = np.array(self.of_home, np.int64)
         self.size_of_home = np.array(
             [self.owners[c].size if c in self.owners else 0 for c in self.of_home], np.int64
@@ -115,10 +119,17 @@ class Classes:
             cache = caches.at(owner) if caches is not None and owner else None
             name = cache.name if cache is not None else f"cache {owner:#x}"
             size = cache.size if cache is not None and cache.size <= shape.stride else shape.stride
-            is_handle = cache is not None and cache.source != 0
+            is_handle = cache is not None and cache.has_handles
             if is_handle:
                 name, size = f"handles of {name}", shape.stride
             self.owners[home] = Owner(name, size, home, cache=owner, is_handle=is_handle)
+
+    def _add_large(self, cache: Cache) -> None:
+        """No home class has them: they get one that is only known here."""
+        home = self.homes_of_large[cache.address] = len(self.shapes)
+        self.of_home.append(home)
+        self.shapes.append(None)
+        self.owners[home] = Owner(cache.name, cache.size, home, cache=cache.address)
 
     def _shape(self, address: int) -> Shape:
         names = ("stride", "per_group", "group_bytes", "blocks", "granules")
@@ -177,6 +188,7 @@ class Heap:
         self.window = Window(layout, memory)
         self._number()
         self._read_free_maps()
+        self._find_large_objects()
 
     def _number(self) -> None:
         w = self.window
@@ -212,6 +224,21 @@ class Heap:
         at = np.repeat(self.first, lengths) + within
         inside = at < w.granules
         self.span_of[at[inside]] = order[inside]
+
+    def _find_large_objects(self) -> None:
+        """`home_of_owner` is by span, as `home` is, which says how blocks lie in it."""
+        self.home_of_owner = self.home.copy()
+        self.large_objects: Bools = np.zeros(self.total, np.bool_)  # by block
+        large = self.classes.large
+        if large is None or not large.caches:
+            return
+        rows = np.flatnonzero(self.home == 0)
+        addresses, sizes = self.addresses(self.number[rows]), self.requested[rows]
+        for row, address, size in zip(rows, addresses.tolist(), sizes.tolist(), strict=True):
+            cache = large.cache_of(address, size)
+            if cache is not None:
+                self.home_of_owner[row] = self.classes.homes_of_large[cache.address]
+                self.large_objects[self.number[row]] = True
 
     def unknown_ranges(self) -> list[tuple[int, int]]:
         """Slabs of no class: what is in them is not looked at one by one, and keeps blocks."""
@@ -281,12 +308,13 @@ class Heap:
     def sizes(self, numbers: Ints) -> Ints:
         """Bytes of each block: of its class, of large ones what was asked for."""
         span = self.span_of_number(numbers)
-        size = self.classes.size_of_home[self.home[span]]
-        return np.where(self.home[span] == 0, self.requested[span], size)
+        home = self.home_of_owner[span]
+        return np.where(home == 0, self.requested[span], self.classes.size_of_home[home])
 
     def classes_of(self, numbers: Ints) -> Ints:
         """The size class of each block, 0 of large ones; of objects their home class."""
-        classes: Ints = self.classes.class_of_home[self.home[self.span_of_number(numbers)]]
+        span = self.span_of_number(numbers)
+        classes: Ints = self.classes.class_of_home[self.home_of_owner[span]]
         return classes
 
     def owner(self, number: int) -> Owner:

@@ -14,7 +14,10 @@ MOST = 1 << 17  # caches; of more, a list is damaged
 
 @dataclass(frozen=True)
 class Cache:
-    """`home` is its class's; 0: its objects are large blocks, or pieces of the arena `source`."""
+    """`home` is the class of its objects, or of handles of those that are free; 0: of neither.
+
+    Objects without a class are large blocks, or pieces of the arena `source`.
+    """
 
     address: int
     name: str
@@ -24,10 +27,22 @@ class Cache:
     debug: int
     verify: int  # bytes of a free object that have a pattern
     home: int
+    has_class: bool
+    has_handles: bool
     source: int
     allocated: int  # of those without a class, as the next ones
     freed: int
     failed: int  # allocations, of all
+
+
+def tag_offset(cache: Cache) -> int:
+    """Of what UMEM_DEBUG keeps behind an object: in whole words."""
+    return -(-cache.size // 8) * 8
+
+
+def debugs_objects(umem: UmemLayout) -> int:
+    """Of `debug`: any of these, and each object has a tag and a record."""
+    return sum(umem.constant(f"debug.{name}") for name in ("audit", "deadbeef", "redzone"))
 
 
 class CacheReader:
@@ -51,7 +66,14 @@ class CacheReader:
             return None
         names = ("size", "align", "flags", "debug", "verify", "home", "source", "allocated")
         fields = {name: umem.within(raw, f"cache.{name}") for name in (*names, "freed", "failed")}
-        cache = Cache(address, umem.text(raw, "cache.name"), **fields)
+        has = {name: umem.within(raw, f"cache.has_{name}") != 0 for name in ("class", "handles")}
+        cache = Cache(
+            address,
+            umem.text(raw, "cache.name"),
+            has_class=has["class"],
+            has_handles=has["handles"],
+            **fields,
+        )
         return cache, umem.within(raw, "cache.next")
 
     def __iter__(self) -> Iterator[Cache]:
@@ -74,3 +96,30 @@ class CacheReader:
             return set()
         entries = umem.constant("default.largest") // umem.constant("default.step")
         return set(self._memory.array(table, entries, "<u8").tolist()) - {0}
+
+
+class LargeObjects:
+    """Objects that are large blocks: those of caches that UMEM_DEBUG looks at have tags."""
+
+    def __init__(self, umem: UmemLayout, memory: Memory) -> None:
+        self._umem, self._memory = umem, memory
+        looked_at = debugs_objects(umem)
+        reader = CacheReader(umem, memory)
+        self.caches = [c for c in reader if not (c.has_class or c.source) and c.debug & looked_at]
+        self._sizes = {tag_offset(c) + umem.field("tag").size for c in self.caches}
+
+    def cache_of(self, address: int, size: int) -> Cache | None:
+        """Whose object a block of that many bytes is: its tag leads to a record that says so."""
+        umem = self._umem
+        if size not in self._sizes:
+            return None
+        tag = address + size - umem.field("tag").size
+        try:
+            record = self._memory.number(tag + umem.offset("tag.record"))
+            raw = self._memory.read(record, umem.field("record").size)
+        except UnreadableError:
+            return None
+        owner = umem.within(raw, "record.cache")
+        if umem.within(raw, "record.object") != address:
+            return None
+        return next((c for c in self.caches if c.address == owner), None)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from terrace.debug.tables import Column, table
-from terrace.debug.umem.caches import Cache
+from terrace.debug.umem.caches import Cache, tag_offset
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.records import Tagged, both_halves, bytes_of, tag_offset
+from terrace.debug.umem.records import Tagged, both_halves, bytes_of
 from terrace.messages import count
 
 _MOST = 1000  # lines of one cache

@@ -35,12 +35,13 @@ class Moment:
             if magazine.count:
                 numbers = self.heap.numbers_at(self.magazines.rounds(magazine))
                 self.in_magazines[numbers[numbers >= 0]] = True
+        self.in_magazines |= self.heap.large_objects & ~self.heap.allocated
         self.allocated: Bools = self.heap.allocated & ~self.in_magazines & ~self.heap.of_library
 
     def blocks_of(self, home: int) -> Ints:
         """All places of the slabs of a class."""
         heap = self.heap
-        rows = np.flatnonzero(heap.home == home)
+        rows = np.flatnonzero(heap.home_of_owner == home)
         blocks = int(heap.tables[3][home])
         numbers: Ints = (heap.number[rows][:, None] + np.arange(blocks)).reshape(-1)
         return numbers

@@ -6,7 +6,7 @@ An object has both from when it leaves its slab until it is back there: src/umem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from terrace.debug.heap import Bools, Heap, Ints
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory, UnreadableError, Words
 from terrace.debug.symbols import Frames
-from terrace.debug.umem.caches import Cache, CacheReader
+from terrace.debug.umem.caches import Cache, CacheReader, debugs_objects, tag_offset
 
 _MOST_FRAMES = 512
 
@@ -46,11 +46,6 @@ def _column(rows: npt.NDArray[np.uint8], offset: int, size: int) -> Words:
 def both_halves(number: int) -> int:
     """Patterns and states are described by one half, which is the other one, too."""
     return number << 32 | number
-
-
-def tag_offset(cache: Cache) -> int:
-    """Behind the object, in whole words."""
-    return -(-cache.size // 8) * 8
 
 
 @dataclass(frozen=True)
@@ -94,8 +89,7 @@ class RecordReader:
 
     def of_object(self, address: int, cache: Cache) -> Record | None:
         """Of an object of a cache, if it has a sound one."""
-        wanted = sum(self._umem.constant(f"debug.{n}") for n in ("audit", "deadbeef", "redzone"))
-        if not cache.debug & wanted:
+        if not cache.debug & debugs_objects(self._umem):
             return None
         at = address + tag_offset(cache) + self._umem.offset("tag.record")
         try:
@@ -165,13 +159,13 @@ class Debugged:
 
     def __init__(self, heap: Heap, umem: UmemLayout, memory: Memory) -> None:
         self.heap, self.umem, self.memory = heap, umem, memory
-        self.out = heap.allocated.copy()  # of their slabs
+        self.out = heap.allocated | heap.large_objects  # of their slabs
         self.reader = RecordReader(umem, memory)
-        wanted = sum(umem.constant(f"debug.{name}") for name in ("audit", "deadbeef", "redzone"))
+        wanted = debugs_objects(umem)
         known = len(heap.classes.shapes)
         self.caches = [
             c
-            for c in CacheReader(umem, memory)
+            for c in (replace(c, home=self.home_of(c)) for c in self.reader.caches)
             if c.debug & wanted
             and heap.classes.objects.first <= c.home < known
             and tag_offset(c) + umem.field("tag").size <= heap.tables[2][c.home]  # the stride
@@ -180,10 +174,14 @@ class Debugged:
     def has_audit(self, cache: Cache) -> bool:
         return bool(cache.debug & self.umem.constant("debug.audit"))
 
+    def home_of(self, cache: Cache) -> int:
+        """Of its objects; as the caches here have it."""
+        return self.heap.classes.homes_of_large.get(cache.address, cache.home)
+
     def numbers_of(self, home: int) -> Ints:
         """All blocks of a class that are not in their slabs."""
         heap = self.heap
-        rows = np.flatnonzero(heap.home == home)
+        rows = np.flatnonzero(heap.home_of_owner == home)
         blocks = int(heap.tables[3][home])
         numbers: Ints = (heap.number[rows][:, None] + np.arange(blocks)).reshape(-1)
         out: Ints = numbers[self.out[numbers]]
@@ -191,7 +189,7 @@ class Debugged:
 
     def tagged(self, cache: Cache) -> Tagged:
         umem = self.umem
-        numbers = self.numbers_of(cache.home)
+        numbers = self.numbers_of(self.home_of(cache))
         size = umem.field("tag").size
         rows = bytes_of(self.heap, self.memory, numbers, tag_offset(cache), size)
         fields = (umem.field(f"tag.{name}") for name in ("redzone", "record", "state"))

@@ -89,8 +89,8 @@ def caches(layout: Layout, umem: UmemLayout, memory: Memory) -> list[CacheUsage]
         row = [0] * len(numbers)
         if 0 <= number < objects.count:
             row = rows[number]
-        if number < 0 or cache.source:
-            # Not blocks of a class; of an arena's objects, those that are free have a handle.
+        if not cache.has_class:
+            # Those that are free may have a handle.
             live, kept = max(cache.allocated - cache.freed, 0), row[1] + row[2]
             row = [live, *row[1:3], live + kept, (live + kept) * cache.size, cache.allocated]
         in_use, in_slots, in_depots, total, size, succeeded = row

@@ -7,6 +7,7 @@ for address in walk(context, "umem", "my_cache"): ...
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,10 +25,11 @@ _PTC = "umem_ptc_"
 
 
 def _caches(context: Context, word: str | None) -> list[Cache]:
-    """Those whose objects are blocks of a class of their own, or one that is named."""
+    """Those whose objects are blocks that are known as theirs, or one that is named."""
     found = context.caches if word is None else [context.cache(word)]
-    first = context.moment.heap.classes.objects.first
-    return [c for c in found if c.home >= first and not c.source]
+    large = context.moment.heap.classes.homes_of_large
+    found = [replace(c, home=large[c.address]) if c.address in large else c for c in found]
+    return [c for c in found if c.has_class or c.address in large]
 
 
 def _blocks(context: Context, word: str | None, free: bool) -> Addresses:
@@ -53,7 +55,7 @@ def _slabs(context: Context, word: str | None, partial: bool) -> Addresses:
     moment, heap = context.moment, context.moment.heap
     for cache in _caches(context, word):
         blocks = int(heap.tables[3][cache.home])
-        for row in np.flatnonzero(heap.home == cache.home).tolist():
+        for row in np.flatnonzero(heap.home_of_owner == cache.home).tolist():
             first = int(heap.number[row])
             used = int(moment.debugged.out[first : first + blocks].sum())
             if not partial or 0 < used < blocks:

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: redzone violation: write past end of buffer
+   buffer=%p  bufctl=%p  cache: large
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: large
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+#define SIZE 270000
+
+int main(void) {
+  umem_cache_t* cache = umem_cache_create("large", SIZE, 0, 0, 0, 0, 0, 0, 0);
+  char* p = umem_cache_alloc(cache, UMEM_DEFAULT);
+  p[SIZE] = 1;
+  umem_cache_free(cache, p);
+  return 0;
+}
