@@ -10,6 +10,7 @@ import threading
 import pytest
 from conftest import ROOT
 from terrace import cli, jdk, jdk_build, jdk_session, jdk_source
+from terrace.command_line import parse
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 
@@ -279,10 +280,10 @@ def test_run_without_words_is_refused(capsys):
 
 
 def test_the_command_line_of_each_action():
-    options = cli.parse(["jdk", "test", "--fastdebug", "--filter", "G1"])
+    options = parse(["jdk", "test", "--fastdebug", "--filter", "G1"])
     assert (options.action, options.fastdebug, options.filter) == ("test", True, "G1")
     assert (options.suite, options.seconds, options.image) == ("all", 600, None)
-    options = cli.parse(["jdk", "run", "--", "-cp", "x", "--fastdebug"])
+    options = parse(["jdk", "run", "--", "-cp", "x", "--fastdebug"])
     assert (options.fastdebug, options.command) == (False, ["--", "-cp", "x", "--fastdebug"])
 
 
@@ -315,4 +316,4 @@ def test_an_unpatched_jvm_is_built_beside_the_patched_one(checkout, monkeypatch,
     image = jdk_build.build_jdk(checkout, jdk_build.UNPATCHED)
     assert image.name == "jdk-unpatched"
     assert done == ["tree.unpatched", "build-unpatched", "jdk-unpatched"]
-    assert cli.parse(["jdk", "build", "--unpatched"]).unpatched
+    assert parse(["jdk", "build", "--unpatched"]).unpatched
