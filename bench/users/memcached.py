@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,11 +116,17 @@ class Memcached:
             Step(f"memcached, {build}: make", folder, [make("clean"), make(*PROGRAMS)], files).do()
 
     def check(self, library: Library, setting: Setting) -> Results:
+        scripts = sorted(p.name for p in (self._folder(setting.build) / "t").glob("*.t") if not LEFT_OUT.search(p.name))
+        return self._run(setting, ["testapp", *scripts])
+
+    def check_again(self, library: Library, setting: Setting, tests: Sequence[str]) -> Results:
+        return self._run(setting, sorted({test.partition(":")[0] for test in tests}))
+
+    def _run(self, setting: Setting, programs: Sequence[str]) -> Results:
         folder = self._folder(setting.build)
         found: dict[str, str] = {}
-        scripts = sorted(p for p in (folder / "t").glob("*.t") if not LEFT_OUT.search(p.name))
-        commands = {"testapp": ["./testapp"]} | {p.name: ["perl", "-I", "t/lib", f"t/{p.name}"] for p in scripts}
-        for name, command in commands.items():
+        for name in programs:
+            command = ["./testapp"] if name == "testapp" else ["perl", "-I", "t/lib", f"t/{name}"]
             done = subprocess.run(
                 ["timeout", str(SCRIPT_SECONDS), *command], cwd=folder, env=clean_environment() | setting.environment,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from program import DEBUGGED, PLAIN, UMEM, WITH, WITHOUT, Results, Setting, Values
@@ -27,6 +28,9 @@ EDITS = (
 CONFIGURATION = ("--with-config=user", "--disable-sysvinit", "--disable-systemd", "--disable-pyzfs", "--disable-nls")
 CHECK_SECONDS, MEASURED_SECONDS = 120, 30
 GRACE_SECONDS = 600  # for the end of a pass, and zdb's look at the pool
+
+# What ztest expects of an attach it has worked out before, and now and then the pool has changed meanwhile.
+OWN_FAULT = re.compile(r"^ztest: attach \(.*\) returned \d+, expected \d+$", re.M)
 
 
 def edited(text: str, old: str, new: str) -> str:
@@ -89,13 +93,16 @@ class OpenZfs:
             files = (*ADAPTERS, *HEADERS) if build == UMEM else ()
             Step(f"openzfs, {build}: make", folder, [make("gitrev"), clean, *parts], files).do()
 
+    def _log(self, setting: Setting) -> Path:
+        return work_directory() / ("ztest-" + "".join(c if c.isalnum() else "-" for c in setting.name) + ".log")
+
     def _ztest(self, setting: Setting, seconds: int, *words: str) -> tuple[int, str, float]:
         """Exit status, output, and bytes of the largest process. Its pool is in memory: this is no test of a disk."""
         scratch = fresh(Path("/dev/shm") / f"terrace-ztest-{os.getpid()}")
         program = self._folder(setting.build) / "cmd" / "ztest" / "ztest"
         command = [str(program), "-V", "-V", "-T", str(seconds), "-f", str(scratch), "-s", "256m", *words]
         environment = clean_environment() | setting.environment
-        log = work_directory() / ("ztest-" + "".join(c if c.isalnum() else "-" for c in setting.name) + ".log")
+        log = self._log(setting)
         try:
             with log.open("wb") as out:
                 process = subprocess.Popen(
@@ -111,8 +118,16 @@ class OpenZfs:
         status, output, _ = self._ztest(setting, CHECK_SECONDS, "-P", "20")
         return {"ztest": outcome(output, status)}
 
+    def check_again(self, library: Library, setting: Setting, tests: Sequence[str]) -> Results:
+        """What it does is drawn at random, and what it expects of that is not always right; a fault of a heap stays one."""
+        log = self._log(setting).read_text(errors="replace")
+        return self.check(library, setting) if OWN_FAULT.search(log) else {}  # {}: as it was
+
     def measure(self, library: Library, setting: Setting) -> Values:
-        status, output, peak = self._ztest(setting, MEASURED_SECONDS, "-P", str(MEASURED_SECONDS), "-k", "0")
+        words = ("-P", str(MEASURED_SECONDS), "-k", "0")
+        status, output, peak = self._ztest(setting, MEASURED_SECONDS, *words)
+        if OWN_FAULT.search(output):
+            status, output, peak = self._ztest(setting, MEASURED_SECONDS, *words)
         if outcome(output, status) != "passed":
             raise Failed(f"ztest ended with {status}: {output.strip()[-300:]}")
         return {"rate": calls_in(output) / MEASURED_SECONDS, "rss": peak}

@@ -51,6 +51,10 @@ class Program(Protocol):
         """Its own tests."""
         ...
 
+    def check_again(self, library: Library, setting: Setting, tests: Sequence[str]) -> Results:
+        """Some of them, one by one: those that may fail by themselves, be it on malloc or on libumem."""
+        ...
+
     def measure(self, library: Library, setting: Setting) -> Values:
         """One run under load. Failed: it ended badly, or gave wrong answers."""
         ...

@@ -19,17 +19,20 @@ class Record:
     file: Path
     library: str
     checks: dict[str, dict[str, str]] = field(default_factory=dict)  # by setting
+    again: dict[str, list[str]] = field(default_factory=dict)  # tests that did not pass before they ran once more
     rounds: dict[str, list[Values]] = field(default_factory=dict)
 
     def save(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"library": self.library, "checks": self.checks, "rounds": self.rounds}, indent=1)
+        known = {"library": self.library, "checks": self.checks, "again": self.again, "rounds": self.rounds}
+        text = json.dumps(known, indent=1)
         partial = self.file.with_suffix(".partial")
         partial.write_text(text + "\n", encoding="utf-8")
         partial.rename(self.file)
 
-    def put_check(self, setting: Setting, results: Results) -> None:
+    def put_check(self, setting: Setting, results: Results, again: list[str]) -> None:
         self.checks[setting.name] = dict(results)
+        self.again[setting.name] = again
         self.save()
 
     def put_round(self, setting: Setting, values: Values) -> None:
@@ -45,7 +48,7 @@ def opened(file: Path, library: str) -> Record:
     try:
         known: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         if known["library"] == library:
-            return Record(file, library, known["checks"], known["rounds"])
+            return Record(file, library, known["checks"], known["again"], known["rounds"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return Record(file, library)

@@ -78,7 +78,12 @@ def check(program: Program, library: Library, record: Record) -> None:
             continue
         say(f"{program.name}, {setting.name}: its tests ...")
         began = time.monotonic()
-        record.put_check(setting, program.check(library, setting))
+        results = dict(program.check(library, setting))
+        again = worse(record.checks.get(program.settings[0].name, {}), results)
+        if again:
+            say(f"{program.name}, {setting.name}: once more, one by one: {' '.join(again)} ...")
+            results |= program.check_again(library, setting, again)
+        record.put_check(setting, results, again)
         passed, failed, skipped = counts(record.checks[setting.name])
         took = time.monotonic() - began
         say(f"{program.name}, {setting.name}: {passed} passed, {failed} failed, {skipped} skipped, {took:.0f} s")
@@ -121,6 +126,9 @@ def show(programs: Sequence[Program], records: dict[str, Record], report: Report
         report.table(COLUMNS, [row(program, record, setting) for setting in program.settings])
         base = record.checks.get(program.settings[0].name, {})
         for setting in program.settings[1:]:
+            passed = [test for test in record.again.get(setting.name, []) if record.checks[setting.name].get(test) == "passed"]
+            if passed:
+                report.say(f"passed when they ran once more, {setting.name}: {' '.join(passed)}")
             for test in worse(base, record.checks.get(setting.name, {})) if setting.name in record.checks else ():
                 report.say(f"worse, {setting.name}: {test}")
                 total += 1

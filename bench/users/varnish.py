@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from origin import body_of
@@ -110,8 +110,16 @@ class Varnish:
 
     def check(self, library: Library, setting: Setting) -> Results:
         """Where there is umem.h the storage that no test names is umem, too. -i finds programs from the folder it runs in."""
-        tests = sorted(p for pattern in TESTS.split() for p in (unpacked("varnish") / "bin" / "varnishtest" / "tests").glob(pattern))
-        command = [self._program(setting.build, "varnishtest"), "-i", "-k", f"-j{WAITING * len(os.sched_getaffinity(0))}", "-t", "180"]
+        folder = unpacked("varnish") / "bin" / "varnishtest" / "tests"
+        tests = sorted(p for pattern in TESTS.split() for p in folder.glob(pattern))
+        return self._run(library, setting, tests, WAITING * len(os.sched_getaffinity(0)))
+
+    def check_again(self, library: Library, setting: Setting, tests: Sequence[str]) -> Results:
+        folder = unpacked("varnish") / "bin" / "varnishtest" / "tests"
+        return self._run(library, setting, [folder / name for name in tests], 1)
+
+    def _run(self, library: Library, setting: Setting, tests: Sequence[Path], at_once: int) -> Results:
+        command = [self._program(setting.build, "varnishtest"), "-i", "-k", f"-j{at_once}", "-t", "180"]
         with tempfile.TemporaryDirectory() as scratch:
             done = subprocess.run(
                 [*command, *map(str, tests)], cwd=self._folder(setting.build), env=self._environment(library, setting) | {"TMPDIR": scratch},

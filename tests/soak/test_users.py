@@ -77,10 +77,11 @@ def test_a_step_without_its_program_is_one_line(tmp_path):
 
 def test_what_was_found_is_there_again_until_the_library_changes(tmp_path):
     record = records.opened(tmp_path / "r.json", "lib1")
-    record.put_check(WITH, {"a": "passed"})
+    record.put_check(WITH, {"a": "passed"}, ["a"])
     record.put_round(WITH, {"rate": 2.0, "rss": 1.0})
     again = records.opened(tmp_path / "r.json", "lib1")
     assert again.checks == {WITH.name: {"a": "passed"}}
+    assert again.again == {WITH.name: ["a"]}
     assert again.has_round(WITH, 0) and not again.has_round(WITH, 1) and not again.has_round(WITHOUT, 0)
     assert records.opened(tmp_path / "r.json", "lib2").rounds == {}
     (tmp_path / "r.json").write_text("{")
@@ -111,7 +112,12 @@ class MadeUp:
 
     def check(self, _library, setting):
         self.calls.append(("check", setting.name))
-        return {"a": "passed", "b": "passed" if setting == WITHOUT else "failed"}
+        failed = "passed" if setting == WITHOUT else "failed"
+        return {"a": "passed", "b": failed, "c": failed}
+
+    def check_again(self, _library, setting, tests):
+        self.calls.append(("check again", setting.name, *tests))
+        return {test: "passed" if test == "c" else "failed" for test in tests}
 
     def measure(self, _library, setting):
         self.calls.append(("measure", setting.name))
@@ -127,7 +133,7 @@ def test_settings_take_turns_and_a_run_that_was_ended_goes_on(tmp_path, capsys):
     users.load(program, None, record, 2)
     users.check(program, None, record)
     users.check(program, None, record)
-    assert len(program.calls) == 5
+    assert len(program.calls) == 6
     assert "madeup, libumem: its tests ..." in capsys.readouterr().out
 
 
@@ -136,9 +142,12 @@ def test_the_table_names_what_is_worse(tmp_path, capsys):
     record = records.opened(tmp_path / "r.json", "lib")
     users.check(program, None, record)
     users.load(program, None, record, 1)
-    assert users.row(program, record, WITH) == ["libumem", "150", record_ratio(record), "1", 1, 1, 0, 1]
+    assert users.row(program, record, WITH) == ["libumem", "150", record_ratio(record), "1", 2, 1, 0, 1]
     assert users.show([program], {"madeup": record}, users.Report("users", tmp_path)) == 1
-    assert "worse, libumem: b" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "worse, libumem: b" in shown
+    assert "passed when they ran once more, libumem: c\n" in shown
+    assert ("check again", "libumem", "b", "c") in program.calls
 
 
 def record_ratio(record):
@@ -175,6 +184,8 @@ def test_ztest_is_read():
     assert openzfs.calls_in("child died with signal 6") == 0
     assert openzfs.outcome(ZTEST, 0) == "passed"
     assert openzfs.outcome(ZTEST, 1) == openzfs.outcome("child died with signal 6", 0) == "failed"
+    assert openzfs.OWN_FAULT.search("...\nztest: attach (/p/ztest.37a 263716864, /p/ztest.spares.0 330825728, 1) returned 95, expected 0\n")
+    assert not openzfs.OWN_FAULT.search("umem: heap corruption detected\nchild died with signal 6")
     assert openzfs.edited("a b a", "a", "c") == "c b c"
     with pytest.raises(Failed, match="has no 'x'"):
         openzfs.edited("a", "x", "y")
