@@ -14,8 +14,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 import hab
 import mprcs
-from page import Page
-from report import arguments
+import parts
 
 EXPERIMENTS = {
     "hab": hab.run,
@@ -28,14 +27,7 @@ EXPERIMENTS = {
 
 
 def main(argv: list[str]) -> int:
-    chosen = [a for a in argv if a in EXPERIMENTS]
-    options = arguments(__doc__, [a for a in argv if a not in EXPERIMENTS and a != "--stored"], rounds=5)
-    options.stored = "--stored" in argv
-    page = Page(options, "lab", "Local allocation buffers: the experiments of two papers")
-    for name in chosen or EXPERIMENTS:
-        EXPERIMENTS[name](options, page)
-    page.close()
-    return 0
+    return parts.run(__doc__, argv, EXPERIMENTS, "lab", "Local allocation buffers: the experiments of two papers")
 
 
 if __name__ == "__main__":

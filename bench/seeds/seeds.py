@@ -16,21 +16,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "peers
 import contention
 import index
 import libumem
-from page import Page
-from report import arguments
+import parts
 
 EXPERIMENTS = {"libumem": libumem.run, "index": index.run, "contention": contention.run}
 
 
 def main(argv: list[str]) -> int:
-    chosen = [a for a in argv if a in EXPERIMENTS]
-    options = arguments(__doc__, [a for a in argv if a not in EXPERIMENTS and a != "--stored"], rounds=5)
-    options.stored = "--stored" in argv
-    page = Page(options, "seeds", "Terrace in the experiments of three articles")
-    for name in chosen or EXPERIMENTS:
-        EXPERIMENTS[name](options, page)
-    page.close()
-    return 0
+    return parts.run(__doc__, argv, EXPERIMENTS, "seeds", "Terrace in the experiments of three articles")
 
 
 if __name__ == "__main__":

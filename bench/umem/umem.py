@@ -6,7 +6,6 @@ terrace bench umem [PART...] [options]      parts: names generated debug; defaul
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,20 +15,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "apps"
 import debugged
 import emitted
 import names
-from page import Page
-from report import arguments
+import parts
 
 PARTS = {"names": names.run, "generated": emitted.run, "debug": debugged.run}
 
 
 def main(argv: list[str]) -> int:
-    chosen = [a for a in argv if a in PARTS]
-    options: argparse.Namespace = arguments(__doc__, [a for a in argv if a not in PARTS], rounds=5)
-    page = Page(options, "umem", "libumem's interface on Terrace")
-    for name in chosen or PARTS:
-        PARTS[name](options, page)
-    page.close()
-    return 0
+    return parts.run(__doc__, argv, PARTS, "umem", "libumem's interface on Terrace", can_store=False)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ that has a message, and options/, each looks at what an item of UMEM_OPTIONS doe
 
 A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
 whether it is to be setuid, how it ends, and all of what it says on standard error. %p is an address,
-%x and %d numbers, "..." any lines.
+%x and %d numbers, "..." any lines. With several lines of UMEM_DEBUG it runs once with each.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Program:
     source: Path
     library: str = "umem"
     environment: dict[str, str] = field(default_factory=dict)
+    debug: list[str] = field(default_factory=list)  # UMEM_DEBUG of each run
     ends: str = "0"
     setuid: bool = False
     says: list[str] = field(default_factory=list)
@@ -46,6 +47,8 @@ class Program:
                 program.ends = value
             elif name == "setuid":
                 program.setuid = True
+            elif name == "UMEM_DEBUG":
+                program.debug.append(value)
             elif name.startswith("UMEM_"):
                 program.environment[name] = value
         return program
@@ -87,10 +90,18 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
     )
     if program.setuid and not _set_user(binary, libraries):
         return SKIPPED
+    for debug in program.debug or [None]:
+        wrong = _run_once(program, binary, {} if debug is None else {"UMEM_DEBUG": debug})
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _run_once(program: Program, binary: Path, debug: dict[str, str]) -> str | None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("UMEM_", "TERRACE_"))}
     done = subprocess.run(
         [str(binary)],
-        env={**environment, **program.environment},
+        env={**environment, **program.environment, **debug},
         capture_output=True,
         text=True,
         timeout=60,
@@ -98,9 +109,9 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
     )
     expected = -getattr(signal, program.ends) if program.ends[0] == "S" else int(program.ends)
     if done.returncode != expected:
-        return f"ends with {done.returncode}, not {expected}\n{done.stderr}"
+        return f"{debug}: ends with {done.returncode}, not {expected}\n{done.stderr}"
     if not re.fullmatch(program.pattern, done.stderr):
-        return f"says\n{done.stderr}\nand not\n" + "\n".join(program.says)
+        return f"{debug}: says\n{done.stderr}\nand not\n" + "\n".join(program.says)
     return None
 
 

@@ -2,6 +2,7 @@
 /* object: umem
    UMEM_LOGGING: slab
    UMEM_DEBUG: verbose
+   UMEM_DEBUG: guards,verbose
    ends: 0
    says:
 */

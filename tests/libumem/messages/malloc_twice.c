@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* object: umem_malloc
    UMEM_DEBUG: guards,verbose
+   UMEM_DEBUG: firewall=64,verbose
    ends: SIGABRT
    says:
    free(%p): double-free or invalid buffer
