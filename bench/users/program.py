@@ -52,7 +52,7 @@ class Program(Protocol):
         ...
 
     def check_again(self, library: Library, setting: Setting, tests: Sequence[str]) -> Results:
-        """Some of them, one by one: those that may fail by themselves, be it on malloc or on libumem."""
+        """Some of them, one by one. Nothing: they need not run again, since they do not fail by chance."""
         ...
 
     def measure(self, library: Library, setting: Setting) -> Values:

@@ -3,6 +3,7 @@
 
 import hashlib
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -133,7 +134,7 @@ def test_settings_take_turns_and_a_run_that_was_ended_goes_on(tmp_path, capsys):
     users.load(program, None, record, 2)
     users.check(program, None, record)
     users.check(program, None, record)
-    assert len(program.calls) == 6
+    assert len(program.calls) == 7
     assert "madeup, libumem: its tests ..." in capsys.readouterr().out
 
 
@@ -184,17 +185,23 @@ def test_ztest_is_read():
     assert openzfs.calls_in("child died with signal 6") == 0
     assert openzfs.outcome(ZTEST, 0) == "passed"
     assert openzfs.outcome(ZTEST, 1) == openzfs.outcome("child died with signal 6", 0) == "failed"
-    assert openzfs.OWN_FAULT.search("...\nztest: attach (/p/ztest.37a 263716864, /p/ztest.spares.0 330825728, 1) returned 95, expected 0\n")
-    assert not openzfs.OWN_FAULT.search("umem: heap corruption detected\nchild died with signal 6")
+    assert openzfs.is_own_fault("...\nztest: attach (/p/ztest.37a 263716864, /p/ztest.spares.0 330825728, 1) returned 95, expected 0\n")
+    assert not openzfs.is_own_fault("umem: heap corruption detected\nchild died with signal 6")
+    waits = "#5 vdev_autotrim_stop_wait (tvd=1)\n#1 metaslab_group_disabled_increment (mg=1)\n"
+    assert openzfs.is_own_fault(openzfs.STACKS + waits) and not openzfs.is_own_fault(waits)
+    assert not openzfs.is_own_fault(openzfs.STACKS + waits + "#2 lock () from /lib/libumem.so.1\n")
     assert openzfs.edited("a b a", "a", "c") == "c b c"
     with pytest.raises(Failed, match="has no 'x'"):
         openzfs.edited("a", "x", "y")
 
 
-def test_a_process_that_does_not_end_is_killed():
+def test_a_process_that_does_not_end_is_killed(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True)
-    status, usage = openzfs.wait(process, 0)
+    with (tmp_path / "log").open("wb") as log:
+        status, usage = openzfs.wait(process, 0, log)
     assert status == -9 and usage.ru_maxrss > 0
+    if shutil.which("gdb"):
+        assert openzfs.STACKS in (tmp_path / "log").read_text()
 
 
 def test_varnishtest_wrk_and_varnishstat_are_read():
