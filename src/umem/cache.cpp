@@ -121,7 +121,7 @@ Cache* create(const Wanted& w) noexcept {
   if ((c->debug & debug_firewall) != 0) {
     // no class: each has pages of its own
   } else if (!may_have_class(*c)) {
-    if (c->source != nullptr) c->debug &= debug_nomagazine;  // its pieces may be no memory that can be written to
+    if (c->source != nullptr && (c->flags & UMC_NOTOUCH) != 0) c->debug &= debug_nomagazine;  // pieces may be no memory
     if (needs_handles(*c)) make_handles(*c);
   } else if (!make_class(*c)) {
     heap.free_plain(c);

@@ -24,9 +24,11 @@ Tag& tag_of(const Cache& c, void* object) noexcept {
   return *reinterpret_cast<Tag*>(static_cast<std::byte*>(object) + tag_offset(c.size));
 }
 
-bool record_is_sound(const Cache& c, const Record* r, const void* object) noexcept {
-  return r != nullptr && heap.is_plain(r) && r->event.object == object && r->event.cache == &c;
+// Whose object its record says that it is; null: that is no record of it.
+const Cache* cache_by_record(const Record* r, const void* object) noexcept {
+  return r != nullptr && heap.is_plain(r) && r->event.object == object ? r->event.cache : nullptr;
 }
+bool record_is_sound(const Cache& c, const Record* r, const void* object) noexcept { return cache_by_record(r, object) == &c; }
 
 bool has(const Cache& c, Debug flag) noexcept { return (c.debug & flag) != 0; }
 bool keeps_free_objects(const Cache& c) noexcept { return !has(c, debug_nomagazine) && (c.flags & UMC_NOMAGAZINE) == 0; }
@@ -54,7 +56,7 @@ void put(Cache& c, void* object) noexcept {
 }
 bool is_object(const Cache& c, const void* object) noexcept {
   if (c.has_class) return heap.slabs().is_object_of(c.home, object);
-  return is_large_enough(c, object) || is_handled(c, object);
+  return may_be_object(c, object);
 }
 
 // An object that has just left its slab. False: there is no memory for its record.
@@ -77,7 +79,8 @@ bool check_tag(const Cache& c, void* object, std::uint64_t state) noexcept {
   if ((t.state ^ address_in(t.record)) == state && record_is_sound(c, t.record, object)) return true;
   const std::uint64_t found = t.state ^ address_in(t.record);
   if (found == state) {
-    report(Fault::bad_record, &c, object, nullptr);
+    const Cache* const other = cache_by_record(t.record, object);
+    report(other != nullptr ? Fault::wrong_cache : Fault::bad_record, &c, object, nullptr, {.other = other});
   } else if (state == allocated_state && found == free_state && record_is_sound(c, t.record, object)) {
     report(Fault::duplicate_free, &c, object, t.record);
   } else {

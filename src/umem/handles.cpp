@@ -3,6 +3,7 @@
 
 #include "heap/heap.h"
 #include "umem/debug.h"
+#include "vmem/arena_list.h"
 
 namespace terrace::umem {
 
@@ -31,7 +32,10 @@ void give_back(void* owner, void* block) noexcept {
 
 void* allocate_memory(const Cache& c) noexcept {
   const std::size_t bytes = bytes_of(c);
-  if (c.source != nullptr) return vmem_xalloc(c.source, bytes, c.align, 0, 0, nullptr, nullptr, VM_NOSLEEP);
+  if (c.source != nullptr) {
+    const std::size_t align = max_of(c.align, vmem::arena_of(c.source).quantum());
+    return vmem_xalloc(c.source, bytes, align, 0, 0, nullptr, nullptr, VM_NOSLEEP);
+  }
   return heap.allocate_plain(bytes, c.align);
 }
 
@@ -53,8 +57,9 @@ void free_apart(const Cache& c, void* object) noexcept {
 bool is_large_enough(const Cache& c, const void* object) noexcept {
   return heap.is_plain(object) && heap.plain_size(object) >= bytes_of(c);
 }
-bool is_handled(const Cache& c, const void* object) noexcept {
-  return are_set_aside(c) && heap.is_set_aside(object) && heap.large().requested(object) >= bytes_of(c);
+bool may_be_object(const Cache& c, const void* object) noexcept {
+  if (c.source != nullptr) return vmem::arena_of(c.source).has_piece(address_of(object), bytes_of(c));
+  return is_large_enough(c, object) || (heap.is_set_aside(object) && heap.large().requested(object) >= bytes_of(c));
 }
 
 void make_handles(Cache& c) noexcept {

@@ -23,8 +23,8 @@ void* allocate_apart(Cache& cache) noexcept;
 void free_apart(const Cache& cache, void* object) noexcept;
 /// Without an arena: whether a block of malloc's begins there that may be an object.
 bool is_large_enough(const Cache& cache, const void* object) noexcept;
-/// Without an arena: whether it was such a block, and somebody has set it aside.
-bool is_handled(const Cache& cache, const void* object) noexcept;
+/// Whether what begins there may be an object, in use or waiting: a block of malloc's, or a piece of the arena.
+bool may_be_object(const Cache& cache, const void* object) noexcept;
 
 // With handles:
 /// An object that was freed, constructed; null: there is none.

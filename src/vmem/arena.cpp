@@ -48,6 +48,12 @@ bool Arena::contains(std::uintptr_t start, std::size_t size) noexcept {
   return span != nullptr && start < span->end() && size <= span->end() - start;
 }
 
+bool Arena::has_piece(std::uintptr_t start, std::size_t asked) noexcept {
+  const Guard guard(mutex_);
+  const Segment* const s = allocated_.find(start);
+  return s != nullptr && s->kind == Kind::allocated && s->asked == asked;
+}
+
 std::uintptr_t Arena::allocate(const Constraints& c, int flags, bool cached) noexcept {
   {
     const Guard guard(mutex_);

@@ -67,6 +67,8 @@ class Arena {
   void free(const char* function, std::uintptr_t start, std::size_t size, bool cached) noexcept;
   /// Whether the range lies in one span.
   bool contains(std::uintptr_t start, std::size_t size) noexcept;
+  /// Whether an allocated piece begins there for which that many bytes were asked.
+  bool has_piece(std::uintptr_t start, std::size_t asked) noexcept;
   void walk(int types, void (*visit)(void*, void*, std::size_t), void* argument) noexcept;
   /// Frees what is in the quantum caches. False: nothing was.
   bool empty_caches() noexcept;

@@ -61,6 +61,15 @@ TEST_F(UmemCacheOfArena, all_of_it_becomes_objects) {
   EXPECT_EQ(c.made, static_cast<int>(most));
 }
 
+TEST_F(UmemCacheOfArena, the_alignment_may_be_less_than_the_quantum) {
+  umem_cache_t* const of_words = umem_cache_create(name, 24, 0, nullptr, nullptr, nullptr, nullptr, arena, 0);
+  void* const p = umem_cache_alloc(of_words, UMEM_DEFAULT);
+  EXPECT_NE(p, nullptr);
+  umem_cache_free(of_words, p);
+  umem_cache_destroy(of_words);
+  umem_cache_destroy(cache);
+}
+
 TEST_F(UmemCacheOfArena, objects_stay_constructed) {
   void* const first = allocate();
   umem_cache_free(cache, first);

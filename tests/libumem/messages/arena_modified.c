@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: buffer modified after being freed
+   modification occurred at offset 0x10 (0xdeadbeefdeadbeef replaced by 0xdeadbeefdeadbe01)
+   buffer=%p  bufctl=%p  cache: pieces
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: pieces
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include "arena.h"
+
+int main(void) {
+  umem_cache_t* cache = cache_of_arena("pieces", 0);
+  char* p = umem_cache_alloc(cache, UMEM_DEFAULT);
+  umem_cache_free(cache, p);
+  p[16] = 1;
+  umem_cache_alloc(cache, UMEM_DEFAULT);
+  return 0;
+}

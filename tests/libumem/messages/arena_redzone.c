@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: redzone violation: write past end of buffer
+   buffer=%p  bufctl=%p  cache: pieces
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: pieces
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include "arena.h"
+
+int main(void) {
+  umem_cache_t* cache = cache_of_arena("pieces", 0);
+  char* p = umem_cache_alloc(cache, UMEM_DEFAULT);
+  p[104] = 1;
+  umem_cache_free(cache, p);
+  return 0;
+}
