@@ -4,6 +4,7 @@
 #include "umem/cache.h"
 #include "umem/debug.h"
 #include "umem/default_caches.h"
+#include "umem/firewall.h"
 #include "umem/messages.h"
 #include "umem/options.h"
 #include "umem/tagged.h"
@@ -114,6 +115,21 @@ struct Layout {
       constant("happened.held", static_cast<std::size_t>(Happened::held)),
   };
 
+  static constexpr Field of_firewall[] = {
+      TERRACE_FIELD("walls.count", Walls, count),
+      TERRACE_FIELD("walls.zones", Walls, zones),
+      whole<Zone>("zone"),
+      TERRACE_FIELD("zone.base", Zone, base),
+      TERRACE_FIELD("zone.bytes", Zone, bytes),
+      TERRACE_FIELD("zone.addresses", Zone, addresses),
+      TERRACE_FIELD("zone.by_page", Zone, by_page),
+      whole<Walled>("walled"),
+      TERRACE_FIELD("walled.size", Walled, size),
+      TERRACE_FIELD("walled.in_use", Walled, in_use),
+      constant("walled.record", offsetof(Walled, record)),
+      constant("debug.firewall", debug_firewall),
+  };
+
   static constexpr Field of_malloc_tags[] = {
       whole<MallocTag>("malloc_tag"),
       TERRACE_FIELD("malloc_tag.size", MallocTag, size),
@@ -160,6 +176,7 @@ struct Layout {
     *a++ = address("arenas", &vmem::arenas);
     *a++ = address("default_caches", &default_caches);
     *a++ = address("options", &options);
+    *a++ = address("walls", &walls);
     *a++ = address("error_buffer", umem_error_buffer);
     *a++ = address("error_begin", &umem_error_begin);
     *a++ = address("log.transaction", &umem_transaction_log);
@@ -170,12 +187,13 @@ struct Layout {
     for (const Field& each : of_caches) *f++ = each;
     for (const Field& each : of_debug) *f++ = each;
     for (const Field& each : of_logs) *f++ = each;
+    for (const Field& each : of_firewall) *f++ = each;
     for (const Field& each : of_malloc_tags) *f++ = each;
     for (const Field& each : of_arenas) *f++ = each;
     return d;
   }
-  static_assert(std::size(of_caches) + std::size(of_debug) + std::size(of_logs) + std::size(of_malloc_tags) +
-                    std::size(of_arenas) ==
+  static_assert(std::size(of_caches) + std::size(of_debug) + std::size(of_logs) + std::size(of_firewall) +
+                    std::size(of_malloc_tags) + std::size(of_arenas) ==
                 described_fields);
 };
 

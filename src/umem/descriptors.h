@@ -8,8 +8,8 @@
 namespace terrace::umem {
 
 inline constexpr unsigned descriptor_version = 1;
-inline constexpr unsigned described_addresses = 11;
-inline constexpr unsigned described_fields = 117;
+inline constexpr unsigned described_addresses = 12;
+inline constexpr unsigned described_fields = 129;
 
 using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-umem"
 

@@ -10,32 +10,23 @@
 #include "umem/faults.h"
 #include "umem/patterns.h"
 
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 
 namespace terrace::umem {
+
+constinit Walls walls;
+
 namespace {
 
 constexpr std::size_t zone_bytes = std::size_t{1} << 30, least_zone = std::size_t{1} << 26;
-constexpr unsigned most_zones = 256;
 constexpr std::byte gap_byte{0xbb};
 
-// Addresses without memory, and by page whose they are.
-struct Zone {
-  std::byte* base;
-  std::size_t bytes;
-  vmem_t* addresses;
-  std::atomic<Walled*>* by_page;
-  bool one_mapping;  // guards are in it; else each object has mappings of its own
-  bool contains(const void* p) const noexcept { return address_of(p) - address_of(base) < bytes; }
-  std::atomic<Walled*>& at(const void* p) const noexcept {
-    return by_page[(address_of(p) - address_of(base)) / os::page_size()];
-  }
-};
-constinit Zone zones[most_zones] = {};
-constinit std::atomic<unsigned> zone_count{0};
 constinit std::atomic<bool> busy{false};
+
+std::atomic<Walled*>& owner_of(const Zone& z, const void* p) noexcept {
+  return z.by_page[(address_of(p) - address_of(z.base)) / os::page_size()];
+}
 
 // One thread at a time adds a zone, or changes whose pages are whose. What it calls meanwhile takes locks of any rank.
 class Alone {
@@ -50,8 +41,8 @@ class Alone {
 
 Zone* zone_of(const void* p) noexcept {
   // [F1] acquire, pairs with add_zone(): the zone is there.
-  for (unsigned i = 0, n = zone_count.load(std::memory_order_acquire); i < n; ++i) {
-    if (zones[i].contains(p)) return &zones[i];
+  for (unsigned i = 0, n = walls.count.load(std::memory_order_acquire); i < n; ++i) {
+    if (walls.zones[i].contains(p)) return &walls.zones[i];
   }
   return nullptr;
 }
@@ -81,23 +72,23 @@ std::byte* take_from(const Zone& z, std::size_t bytes) noexcept {
 
 // Addresses of a zone that has them, or of a new one.
 std::byte* take_addresses(std::size_t bytes) noexcept {
-  const unsigned n = zone_count.load(std::memory_order_acquire);  // [F1]
+  const unsigned n = walls.count.load(std::memory_order_acquire);  // [F1]
   for (unsigned i = 0; i < n; ++i) {
-    if (std::byte* const at = take_from(zones[i], bytes)) return at;
+    if (std::byte* const at = take_from(walls.zones[i], bytes)) return at;
   }
   const Alone alone;
-  const unsigned now = zone_count.load(std::memory_order_relaxed);
+  const unsigned now = walls.count.load(std::memory_order_relaxed);
   if (now == n) {
-    if (now == most_zones || !open(zones[now], round_up(bytes, std::size_t{1} << 16))) return nullptr;
-    zone_count.store(now + 1, std::memory_order_release);  // [F1]
+    if (now == Walls::most || !open(walls.zones[now], round_up(bytes, std::size_t{1} << 16))) return nullptr;
+    walls.count.store(now + 1, std::memory_order_release);  // [F1]
   }
-  return take_from(zones[n], bytes);  // perhaps added by somebody else
+  return take_from(walls.zones[n], bytes);  // perhaps added by somebody else
 }
 
 template <class Body>
 void for_each_page(const std::byte* pages, std::size_t bytes, Body body) noexcept {
   const Zone& z = *zone_of(pages);
-  for (std::size_t at = 0; at < bytes; at += os::page_size()) body(z.at(pages + at));
+  for (std::size_t at = 0; at < bytes; at += os::page_size()) body(owner_of(z, pages + at));
 }
 
 // The pages' last object is forgotten, wherever it lay.
@@ -143,7 +134,7 @@ void give_pages(std::byte* pages, std::size_t bytes) noexcept {
 
 Walled* walled_at(const void* p) noexcept {
   const Zone* const z = zone_of(p);
-  return z == nullptr ? nullptr : z->at(p).load(std::memory_order_acquire);
+  return z == nullptr ? nullptr : owner_of(*z, p).load(std::memory_order_acquire);
 }
 
 void* allocate_walled(const Cache* c, std::size_t size, std::size_t align, std::size_t before, unsigned debug) noexcept {

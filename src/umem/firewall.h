@@ -10,6 +10,8 @@
 
 #include "umem/debug.h"
 
+#include <atomic>
+
 namespace terrace::umem {
 
 struct Walled {
@@ -19,6 +21,24 @@ struct Walled {
   bool in_use;
   Record record;
 };
+
+/// Addresses without memory, and by page whose they are.
+struct Zone {
+  std::byte* base;
+  std::size_t bytes;
+  vmem_t* addresses;
+  std::atomic<Walled*>* by_page;
+  bool one_mapping;  // guards are in it; else each object has mappings of its own
+  bool contains(const void* p) const noexcept { return address_of(p) - address_of(base) < bytes; }
+};
+
+/// All zones there are. A debugger reads them.
+struct Walls {
+  static constexpr unsigned most = 256;
+  std::atomic<unsigned> count{0};
+  Zone zones[most] = {};
+};
+extern Walls walls __attribute__((visibility("hidden")));
 
 /// The description of the object, in use or not, whose pages, or guard, p lies in; null: none's.
 Walled* walled_at(const void* p) noexcept;

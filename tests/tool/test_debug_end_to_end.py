@@ -232,7 +232,7 @@ def test_umastat_counts_what_the_program_has(program):
 def held_by_magazines(pid: int, size: int) -> list[int]:
     """Some addresses."""
     from terrace.debug.commands import open_target
-    from terrace.debug.heap import Classes
+    from terrace.debug.classes import Classes
     from terrace.debug.magazines import Magazines
 
     target = open_target(str(pid))
@@ -268,7 +268,7 @@ def test_whatis_knows_allocated_freed_and_foreign(program):
 
 def test_verify_finds_a_block_that_is_held_twice(core, tmp_path):
     from terrace.debug.commands import open_target
-    from terrace.debug.heap import Classes
+    from terrace.debug.classes import Classes
     from terrace.debug.magazines import Magazines
 
     target = open_target(str(core))

@@ -98,9 +98,9 @@ def test_a_record_tells_what_happened_last(program):
         assert umem(pid, "bufctl", hex(objects[3]))[1].split()[1] == f"{objects[3]:x}"
         assert len(umem(pid, "bufctl", hex(records[0]), "-t", "1")) == 1
         allocated, freed = umem(pid, "allocdby", pid), umem(pid, "freedby", pid)
-        assert len(allocated) - 1 == 300 + 10 + 5 + 5 + 3
-        assert 1 <= len(freed) - 1 <= 50  # the others may be back in their slab
-        assert "caches'keep+0x" in freed[1]
+        assert len(allocated) - 1 == 300 + 10 + 5 + 5 + 3 + 3
+        assert 1 + 2 <= len(freed) - 1 <= 50 + 2  # the others may be back in their slab
+        assert any("caches'keep+0x" in line for line in freed)
         said = report("whatis", pid, hex(objects[3]))
         assert "is allocated, cache kept" in said[0]
         assert said[1].startswith("bufctl ")
@@ -121,7 +121,7 @@ def test_walkers(program):
         assert lost == walk("umem", "lost") == sorted(lost)
         leaked = walk("leakbuf")
         assert len(set(lost) & set(leaked)) == 5
-        assert len(leaked) == 5 + LEAKED_BY_SIZE + 1
+        assert len(leaked) == 5 + LEAKED_BY_SIZE + 1 + 1
         assert set(walk("leak")) & set(walk("bufctl", "lost"))
         assert walk("freectl", "kept")
         assert set(walk("umem_hash", "kept")) == {
@@ -225,7 +225,7 @@ def test_logs_are_read_newest_first(program):
         histories = [umem(pid, "bufctl", hex(each), "-h")[1:] for each in freed[-60:]]
         # What was freed had been allocated.
         assert any(len(h) == 2 for h in histories)
-        assert total_of(report("findleaks", pid)) == 5 + LEAKED_BY_SIZE + 1
+        assert total_of(report("findleaks", pid)) == 5 + LEAKED_BY_SIZE + 1 + 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ import time
 
 import pytest
 from debugged import report, running
-from debugged_umem import LEAKED_BY_SIZE, LIBRARIES, needs_umem, rows, total_of, umem
+from debugged_umem import (
+    LEAKED_BY_SIZE,
+    LIBRARIES,
+    addresses,
+    needs_umem,
+    rows,
+    total_of,
+    umem,
+)
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
@@ -46,7 +54,9 @@ def test_objects_that_nothing_reaches_are_leaked(program, library, debug):
     assert ["lost", "7", "840"] in [line.split()[:3] for line in lines]
     assert "kept" not in shown
     assert shown["large"][1] == "1"
-    assert total_of(lines) == 7 + LEAKED_BY_SIZE + 1
+    # Objects of arenas are known one by one where each has a tag.
+    assert shown.get("of_arena", ["", "0"])[1] == ("1" if debug else "0")
+    assert total_of(lines) == 7 + LEAKED_BY_SIZE + 1 + bool(debug)
 
 
 def test_a_stripped_library_is_read_as_well(program, stripped):
@@ -72,9 +82,9 @@ def test_audited_leaks_come_with_who_allocated_them(program):
 
 
 def test_cores_tell_the_same(core, audited_core):
-    for each in (core, audited_core):
+    for each, of_arena in ((core, 0), (audited_core, 1)):
         lines = report("findleaks", each)
-        assert total_of(lines) == 6 + LEAKED_BY_SIZE + 1
+        assert total_of(lines) == 6 + LEAKED_BY_SIZE + 1 + of_arena
         assert rows(report("umastat", each))["lost"][2] == "16"
         assert "no fault" in report("verify", each)[0]
 
@@ -98,15 +108,54 @@ def test_top_has_caches_beside_size_classes(program):
     assert by_name["lost"][3] == "17"
 
 
-def test_guards_of_firewalled_objects_are_not_copied(program):
+def test_leaks_through_a_function_are_told_apart(program):
+    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "default"}
+    with running(program, "usual", 7, **variables) as process:
+        through_leak = report("findleaks", process.pid, "--through", "leak")
+        as_mdb_has_it = umem(process.pid, "findleaks", "make_arenas")
+        nothing = report("findleaks", process.pid, "--through", "nothing")
+    assert through_leak[1].startswith("lost ")
+    assert not any("of_arena" in line for line in through_leak)
+    assert as_mdb_has_it[1].split()[:2] == ["of_arena", "1"]
+    assert nothing[0].endswith("no leaks with a known stack through nothing")
+
+
+def test_firewalled_objects_are_looked_at_as_others(program):
     """Of the zone, 1 GiB of addresses, most pages are guards: where the kernel tells them."""
-    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "firewall=100,guards"}
+    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "firewall=100,audit"}
     with running(program, "usual", 7, **variables) as process:
         lines = report("findleaks", process.pid)
-        found = umem(process.pid, "vmem_seg", "umem_firewall_va", "-t", "alloc")[-1].split()
-        said = report("whatis", process.pid, found[2])
-    assert lines[0].endswith("no leaks")
+        live = addresses(umem(process.pid, "walk", "lost"))
+        said = report("whatis", process.pid, f"{live[0]:#x}")
+        record = umem(process.pid, "bufctl", f"{live[0]:x}", "-v")
+        users = umem(process.pid, "umausers", "-e", "kept")
+        verdict = umem(process.pid, "umem_verify")
+    shown = rows(lines)
+    assert (shown["lost"][1], shown["umem_oversize"][1], shown["of_arena"][1]) == ("7", "1", "1")
+    assert total_of(lines) == 7 + LEAKED_BY_SIZE + 1 + 1
+    assert len(live) == 17
+    assert said[0] == f"{live[0]:#x} is allocated, cache lost"
+    assert said[1].startswith("bufctl ")
+    assert any("caches'object+" in line for line in said)
     assert "allocated from umem_firewall_va vmem arena" in said[-1]
+    assert any("caches'object+" in line for line in record)
+    assert users[0] == "60000 bytes for 300 allocations with data size 200:"
+    assert not any("corrupt" in line for line in verdict)
     release = tuple(int(n) for n in re.findall(r"\d+", os.uname().release)[:2])
     if release >= (6, 15):
-        assert "GiB" not in lines[1]
+        copied = next(line for line in lines if "to copy" in line)
+        assert "GiB;" not in copied.partition("to copy")[2]
+
+
+def test_objects_of_arenas_are_looked_at_as_others(program):
+    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "default"}
+    with running(program, "usual", 7, **variables) as process:
+        live = addresses(umem(process.pid, "walk", "umem", "of_arena"))
+        free = addresses(umem(process.pid, "walk", "freemem", "of_arena"))
+        said = report("whatis", process.pid, f"{free[0]:#x}")
+        users = umem(process.pid, "umausers", "-e", "of_arena")
+        verdict = umem(process.pid, "umem_verify", "of_arena")
+    assert (len(live), len(free)) == (3, 2)
+    assert said[0] == f"{free[0]:#x} is freed, and waits, cache of_arena"
+    assert users[0] == "768 bytes for 3 allocations with data size 256:"
+    assert verdict[-1].strip() == "clean"

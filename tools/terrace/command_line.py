@@ -129,6 +129,9 @@ def _add_debugger(commands: argparse._SubParsersAction[argparse.ArgumentParser])
         "allocated and is not reached. The process stands still while its memory is copied.",
     )
     findleaks.add_argument("--all", action="store_true", help="all groups of leaked blocks")
+    findleaks.add_argument(
+        "--through", metavar="FUNCTION", help="only what it allocated: under UMEM_DEBUG=audit"
+    )
     whatis = commands.add_parser(
         "whatis",
         help="say what an address is: allocated or freed, of which size, where it waits",

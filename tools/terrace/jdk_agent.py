@@ -83,7 +83,7 @@ def run_command(command: list[str]) -> str:
 
 def _read_counts(output: IO[str] | None) -> Counts:
     """What the program says before it is ready; nothing when it ends without being so."""
-    counts = {}
+    counts: Counts = {}
     for line in output or ():
         if line == "ready\n":
             return counts

@@ -2,7 +2,8 @@
 // Object caches and arenas for the debugger's tests. Prints "ready" when all is as asked for and waits for its standard input
 // to end; then it ends, or aborts.
 //
-//   caches usual LEAKED [abort]    caches of a few kinds, LEAKED objects of the cache "lost" that nothing reaches, arenas
+//   caches usual LEAKED [abort]    caches of a few kinds, LEAKED objects of the cache "lost" that nothing reaches, arenas, of
+//                                  which one has a cache with an object that nothing reaches
 //   caches large                   the same of a cache of large objects: one kept, one returned, one that nothing reaches
 //   caches broken                  an object that is written to when it is free, one that is written beyond: under UMEM_DEBUG
 //   caches many COUNT LIVE         so many caches with so many objects in all
@@ -24,6 +25,7 @@ enum { kept_objects = 300, returned_objects = 50, kept_of_lost = 10, by_size = 5
 static struct node* list;
 static void* volatile of_lost[kept_of_lost];
 static void* volatile of_sizes[by_size];
+static void* volatile of_arena[2];
 static void* volatile large;
 static void* volatile of_vast;
 static umem_cache_t *kept, *lost;
@@ -65,7 +67,7 @@ __attribute__((noinline)) static void keep(void) {
   large = block(400000);
 }
 
-static void make_arenas(void) {
+__attribute__((noinline)) static void make_arenas(void) {
   numbers = sound(vmem_create("numbers", (void*)0x10000, 0x100000, 0x100, NULL, NULL, NULL, 0, VM_NOSLEEP));
   pieces = sound(vmem_create("pieces", NULL, 0, 0x100, vmem_alloc, vmem_free, numbers, 0, VM_NOSLEEP));
   void* const first = sound(vmem_alloc(numbers, 0x300, VM_NOSLEEP));
@@ -81,6 +83,7 @@ static void make_arenas(void) {
   void* objects[all];
   for (int i = 0; i < all; ++i) objects[i] = object(c, 256);
   for (int i = 0; i < returned; ++i) umem_cache_free(c, objects[i]);
+  for (int i = returned; i < all - 1; ++i) of_arena[i - returned] = objects[i];
 }
 
 // Overwrites what functions have left on the stack.

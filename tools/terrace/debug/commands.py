@@ -36,10 +36,16 @@ def each_heap(target: Target, lines: Callable[[], list[str]]) -> list[str]:
     return found
 
 
-def findleaks(target: Target, everything: bool) -> list[str]:
-    from terrace.debug.findleaks import find, lines
+def findleaks(target: Target, everything: bool, through: str | None = None) -> list[str]:
+    from terrace.debug.findleaks import find, lines, lines_through
 
-    return each_heap(target, lambda: lines(target, find(target), everything))
+    def report() -> list[str]:
+        found = find(target)
+        if through is not None:
+            return lines_through(target, found, through, everything)
+        return lines(target, found, everything)
+
+    return each_heap(target, report)
 
 
 def whatis(target: Target, address: int) -> list[str]:
@@ -50,6 +56,9 @@ def whatis(target: Target, address: int) -> list[str]:
         base = heap.layout.of_heap(target.memory, "window.base")
         if base <= address < base + heap.layout.of_heap(target.memory, "window.extent"):
             target.chosen = i
+            return lines(target, address)
+    with_umem = (i for i, heap in enumerate(target.heaps) if heap.umem is not None)
+    target.chosen = next(with_umem, target.chosen)  # arenas may have it
     return lines(target, address)
 
 
@@ -121,7 +130,7 @@ def _report(target: Target, options: argparse.Namespace) -> tuple[list[str], int
         words = options.words if options.subcommand == "umem" else _users(options)
         return run_umem(target, parse_address, words), 0
     if options.subcommand == "findleaks":
-        return findleaks(target, options.all), 0
+        return findleaks(target, options.all, options.through), 0
     if options.subcommand == "whatis":
         return whatis(target, parse_address(options.address)), 0
     return umastat(target), 0

@@ -11,7 +11,8 @@ import numpy as np
 
 from terrace.cells import human_bytes
 from terrace.debug import checked
-from terrace.debug.heap import Bools, Heap, Ints, Owner
+from terrace.debug.classes import Ints, Owner
+from terrace.debug.heap import Bools, Heap
 from terrace.debug.magazines import Magazines, guarded_in_hands, in_hands, take_out
 from terrace.debug.memory import Mapping, Words
 from terrace.debug.reach import Graph, Marker, reachable
@@ -88,14 +89,17 @@ class Describer:
 
 
 def first_words(heap: Heap, capture: Capture, numbers: Ints) -> Words:
-    """Of each block, in order of addresses."""
-    window = heap.window
+    """Of each block."""
     result = np.zeros(len(numbers), np.uint64)
     addresses = heap.addresses(numbers)
-    for segment in capture.memory.within(window.base, window.base + window.extent):
-        low, high = np.searchsorted(addresses, [segment.start, segment.end - 7])
-        offsets = addresses[low:high] - segment.start
-        result[low:high] = segment.data[: len(segment.data) // 8 * 8].view(np.uint64)[offsets // 8]
+    order = np.argsort(addresses, kind="stable")
+    addresses = addresses[order]
+    for start, end in heap.ranges():
+        for segment in capture.memory.within(start, end):
+            low, high = np.searchsorted(addresses, [segment.start, segment.end - 7])
+            offsets = addresses[low:high] - segment.start
+            words = segment.data[: len(segment.data) // 8 * 8].view(np.uint64)
+            result[order[low:high]] = words[offsets // 8]
     return result
 
 
@@ -131,6 +135,7 @@ def find(target: Target) -> Findings:
     magazines = Magazines(layout, capture.memory, heap.classes)
     debugged = None
     if target.umem is not None:
+        heap.add_apart(target.umem)
         debugged = Debugged(heap, target.umem, capture.memory)
     moving = in_hands(heap, magazines)
     take_out(heap, magazines)
@@ -143,6 +148,7 @@ def find(target: Target) -> Findings:
     apart += checked.apply(heap, capture)
     if target.umem is not None:
         apart += LogReader(target.umem, capture.memory).ranges()
+        apart += heap.apart.own + heap.ranges()[1:]
     marker = Marker(heap)
     registers: Iterable[Words] = [*(t.words for t in capture.threads), moving]
     ranges = roots(layout, capture, apart) + heap.unknown_ranges()
@@ -172,6 +178,16 @@ def _statistics(f: Findings) -> str:
         )
     parts.append(f"marked in {f.marking:.2f} s")
     return "; ".join(parts)
+
+
+def lines_through(target: Target, f: Findings, function: str, everything: bool) -> list[str]:
+    """The report on what was allocated by stacks that the function is in."""
+    frames = Frames(f.capture.mappings)
+    groups = [g for g in f.audited if frames.any_in(g.oldest.stack, function)]
+    if not groups:
+        return [f"{target.title}: no leaks with a known stack through {function}"]
+    shown = None if everything else _GROUPS
+    return [*audited_lines(groups, frames, shown), "", _statistics(f)]
 
 
 def lines(target: Target, findings: Findings, everything: bool = False) -> list[str]:

@@ -1,143 +1,29 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Blocks: every place of every slab and every large block has a number, in order of addresses.
 
-A block has an owner, whose name is what people know it by. A slab's owner is its size class, or
-the object cache that has it.
+Behind them come objects that are no blocks, as far as UMEM_DEBUG looks at them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from terrace.debug.classes import Classes, Ints, Owner, Shape
 from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Bytes, Memory, Words
-from terrace.debug.objects import ObjectClasses
-from terrace.debug.umem.caches import Cache, CacheReader, LargeObjects
+from terrace.debug.umem.apart import Apart, ApartReader
 
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Owner:
-    """Whose blocks they are. `size` is 0 where each block has its own."""
-
-    name: str
-    size: int
-    size_class: int  # 0: large blocks
-    is_aligned: bool = False
-    cache: int = 0  # the address of the object cache; 0: blocks are malloc's
-    is_handle: bool = False  # a block that stands for a free object that is no such block
-
-
-LARGE = Owner("large", 0, 0)
-
-
-@dataclass(frozen=True)
-class Shape:
-    """Where in a slab blocks lie: src/heap/placement.h."""
-
-    stride: int
-    per_group: int
-    group_bytes: int
-    blocks: int
-    granules: int
-
-    def offset_of(self, nth: int) -> int:
-        return nth // self.per_group * self.group_bytes + nth % self.per_group * self.stride
 
 
 def _columns(raw: Bytes, offset: int, size: int) -> npt.NDArray[Any]:
     """A field of all records."""
     part = np.ascontiguousarray(raw[:, offset : offset + size])
     return part.view(f"<u{size}")[:, 0] if size in (1, 2, 4, 8) else part
-
-
-class Classes:
-    """Size classes, home classes and shapes, and those of object caches: a home class each."""
-
-    def __init__(self, layout: Layout, memory: Memory, umem: UmemLayout | None = None) -> None:
-        self.count = layout.constant("class.count")
-        self.homes = layout.constant("home.count")
-        self.first_magazine = layout.constant("home.first_magazine")
-        self.page_value_of_objects = layout.constant("home.objects")
-        self.kinds = layout.constant("magazine.kinds")
-        self.objects = ObjectClasses(layout, memory)
-        self.sizes: list[int] = memory.array(
-            layout.address("class_sizes"), self.count, "<u4"
-        ).tolist()
-        self.of_home: list[int] = memory.array(
-            layout.address("classes_of_homes"), 256, "u1"
-        ).tolist()
-        plain = layout.constant("class.plain")
-        self.owners = {0: LARGE} | {
-            c: Owner(
-                f"{self.sizes[c]}{' aligned' if c > plain else ''}", self.sizes[c], c, c > plain
-            )
-            for c in range(1, self.count)
-        }
-        size = layout.field("shape").size
-        table = layout.of_heap(memory, "slabs.shapes")
-        self._layout, self._memory = layout, memory
-        of_class = [self._shape(table + c * size) for c in range(self.count)]
-        magazines = layout.address("magazine_shapes")
-        self.shapes: list[Shape | None] = [None] * self.objects.first
-        for home in range(1, 256):
-            c = self.of_home[home]
-            if 0 < c < self.count and home < self.homes:
-                self.shapes[home] = of_class[c]
-        for kind in range(self.kinds):
-            self.shapes[self.first_magazine + kind] = self._shape(magazines + kind * size)
-        self._add_objects(umem)
-        self.homes_of_large: dict[int, int] = {}  # by the cache's address
-        self.large = LargeObjects(umem, memory) if umem is not None else None
-        for cache in self.large.caches if self.large is not None else ():
-            self._add_large(cache)
-        self.class_of_home = np.array(self.of_home, np.int64)
-        self.size_of_home = np.array(
-            [self.owners[c].size if c in self.owners else 0 for c in self.of_home], np.int64
-        )
-
-    def _add_objects(self, umem: UmemLayout | None) -> None:
-        """A cache's objects have its name, and the length that it was created with."""
-        objects = self.objects
-        caches = CacheReader(umem, self._memory) if umem is not None else None
-        rows = list(zip(*(objects.shapes[n].tolist() for n in objects.shapes), strict=True))
-        for number, owner in enumerate(objects.columns["owner"].tolist()):
-            home = objects.first + number
-            self.of_home.append(home)
-            if not objects.is_sound(number):
-                self.shapes.append(None)
-                continue
-            shape = Shape(*rows[number])
-            self.shapes.append(shape)
-            cache = caches.at(owner) if caches is not None and owner else None
-            name = cache.name if cache is not None else f"cache {owner:#x}"
-            size = cache.size if cache is not None and cache.size <= shape.stride else shape.stride
-            is_handle = cache is not None and cache.has_handles
-            if is_handle:
-                name, size = f"handles of {name}", shape.stride
-            self.owners[home] = Owner(name, size, home, cache=owner, is_handle=is_handle)
-
-    def _add_large(self, cache: Cache) -> None:
-        """No home class has them: they get one that is only known here."""
-        home = self.homes_of_large[cache.address] = len(self.shapes)
-        self.of_home.append(home)
-        self.shapes.append(None)
-        self.owners[home] = Owner(cache.name, cache.size, home, cache=cache.address)
-
-    def _shape(self, address: int) -> Shape:
-        names = ("stride", "per_group", "group_bytes", "blocks", "granules")
-        fields = (self._layout.field(f"shape.{name}") for name in names)
-        return Shape(*(self._memory.number(address + f.offset, f.size) for f in fields))
-
-    def is_magazine(self, home: int) -> bool:
-        return self.first_magazine <= home < self.first_magazine + self.kinds
 
 
 class Window:
@@ -189,6 +75,9 @@ class Heap:
         self._number()
         self._read_free_maps()
         self._find_large_objects()
+        self.spans_of_window = len(self.first)  # of all spans; behind them are those apart
+        self.apart = Apart()
+        self.apart_edges = np.zeros((2, 0), np.uint64)  # where each begins and ends
 
     def _number(self) -> None:
         w = self.window
@@ -237,8 +126,21 @@ class Heap:
         for row, address, size in zip(rows, addresses.tolist(), sizes.tolist(), strict=True):
             cache = large.cache_of(address, size)
             if cache is not None:
-                self.home_of_owner[row] = self.classes.homes_of_large[cache.address]
+                self.home_of_owner[row] = self.classes.homes_apart[cache.address]
                 self.large_objects[self.number[row]] = True
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Where blocks lie."""
+        window = self.window.base, self.window.base + self.window.extent
+        return [window, *((int(a), int(b)) for a, b in self.apart_edges.T)]
+
+    def is_near(self, words: Words) -> Bools:
+        """Which numbers may be addresses of blocks."""
+        near: Bools = (words - np.uint64(self.window.base)) < np.uint64(self.window.extent)
+        starts, ends = self.apart_edges
+        if len(starts):
+            near |= (words >= starts[0]) & (words < ends[-1])
+        return near
 
     def unknown_ranges(self) -> list[tuple[int, int]]:
         """Slabs of no class: what is in them is not looked at one by one, and keeps blocks."""
@@ -261,6 +163,32 @@ class Heap:
             free = w.part("slab.free_map", self.first[rows])[:, : (blocks + 7) // 8]
             bits = np.unpackbits(free, axis=1, count=blocks, bitorder="little")
             self.allocated[self.number[rows][:, None] + np.arange(blocks)] = bits == 0
+
+    def add_apart(self, umem: UmemLayout) -> None:
+        """Objects that are no blocks: behind all others, whatever their addresses; a span each."""
+        classes, w = self.classes, self.window
+        self.apart = apart = ApartReader(umem, self.memory).read((w.base, w.base + w.extent))
+        if not apart.objects:
+            return
+        for cache in apart.caches.values():
+            if cache.address not in classes.homes_apart:
+                classes.add_apart(cache)
+        self.__dict__.pop("tables", None)  # there are more homes now
+        at = np.array([o.address for o in apart.objects], np.int64)
+        sizes = np.array([o.size for o in apart.objects], np.int64)
+        homes = np.array([classes.homes_apart[o.cache] for o in apart.objects], np.int64)
+        self.apart_edges = np.stack([at, at + np.maximum(sizes, 1)]).astype(np.uint64)
+        from_base = at - w.base
+        self.first = np.append(self.first, from_base >> w.shift)
+        self.start = np.append(self.start, from_base & ((1 << w.shift) - 1))
+        self.home = np.append(self.home, homes)
+        self.home_of_owner = np.append(self.home_of_owner, homes)
+        self.requested = np.append(self.requested, sizes)
+        self.number = np.append(self.number, self.total + np.arange(len(at)))
+        self.total += len(at)
+        is_free = np.array([o.is_free for o in apart.objects], np.bool_)
+        self.allocated = np.append(self.allocated, ~is_free)
+        self.large_objects = np.append(self.large_objects, np.ones(len(at), np.bool_))
 
     @cached_property
     def tables(self) -> tuple[Ints, ...]:
@@ -292,6 +220,11 @@ class Heap:
         good = (offset >= 0) & (nth < per_group) & (number < blocks)
         good &= (home != 0) | (offset < np.maximum(limit, 1))
         result[within[good]] = (self.number[span] + number)[good]
+        starts, ends = self.apart_edges
+        if len(starts):
+            nth = np.searchsorted(starts, addresses, "right") - 1
+            inside = (nth >= 0) & (addresses < ends[nth])
+            result[inside] = (self.total - len(starts)) + nth[inside]
         return result
 
     def span_of_number(self, numbers: Ints) -> Ints:
@@ -309,7 +242,8 @@ class Heap:
         """Bytes of each block: of its class, of large ones what was asked for."""
         span = self.span_of_number(numbers)
         home = self.home_of_owner[span]
-        return np.where(home == 0, self.requested[span], self.classes.size_of_home[home])
+        own_size = (home == 0) | (span >= self.spans_of_window)
+        return np.where(own_size, self.requested[span], self.classes.size_of_home[home])
 
     def classes_of(self, numbers: Ints) -> Ints:
         """The size class of each block, 0 of large ones; of objects their home class."""

@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from terrace.debug.heap import Classes, Heap
+from terrace.debug.classes import Classes
+from terrace.debug.heap import Heap
 from terrace.debug.layout import Layout
 from terrace.debug.memory import Bytes, Memory, UnreadableError, Words
 from terrace.debug.objects import ObjectClasses, words_of_slots

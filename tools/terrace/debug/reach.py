@@ -17,7 +17,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order
 
-from terrace.debug.heap import Bools, Heap, Ints
+from terrace.debug.classes import Ints
+from terrace.debug.heap import Bools, Heap
 from terrace.debug.memory import Copy, Segment, Words
 from terrace.debug.target import Range
 
@@ -60,13 +61,11 @@ class Marker:
 
     def __init__(self, heap: Heap) -> None:
         self._heap = heap
-        self._base = np.uint64(heap.window.base)
-        self._extent = np.uint64(heap.window.extent)
         self._pool = ThreadPoolExecutor(min(4, os.cpu_count() or 1))
 
     def targets(self, words: Words) -> tuple[npt.NDArray[np.intp], Ints]:
         """Which of the words point to allocated blocks, and to which."""
-        at = np.flatnonzero((words - self._base) < self._extent)
+        at = np.flatnonzero(self._heap.is_near(words))
         numbers = self._heap.numbers_at(words[at])
         good = numbers >= 0
         good[good] = self._heap.allocated[numbers[good]]
@@ -97,9 +96,7 @@ class Marker:
         return Graph(np.concatenate(sources), np.concatenate(targets))
 
     def graph(self, memory: Copy) -> Graph:
-        window = self._heap.window
-        ranges = [(window.base, window.base + window.extent)]
-        found = list(self._pool.map(self._between, _pieces(memory, ranges)))
+        found = list(self._pool.map(self._between, _pieces(memory, self._heap.ranges())))
         nothing = np.zeros(0, np.int32)
         return Graph(
             np.concatenate([nothing, *(g.source for g in found)]),

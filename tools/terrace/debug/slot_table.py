@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from terrace.cells import human_bytes
-from terrace.debug.heap import Classes, Ints
+from terrace.debug.classes import Classes, Ints
 from terrace.debug.layout import Layout
 from terrace.debug.magazines import Slot, Words2Magazines, object_words, slots
 from terrace.debug.memory import Memory

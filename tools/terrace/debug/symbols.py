@@ -7,6 +7,7 @@ import bisect
 import contextlib
 import shutil
 import subprocess
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -91,6 +92,11 @@ class Frames:
             return f"{file}'?+{offset:#x}"
         name, within = found
         return f"{file}'{_demangled(name)}+{within:#x}"
+
+    def any_in(self, stack: Iterable[int], function: str) -> bool:
+        """Whether a frame is in a function: its name, for C++ with or without its arguments."""
+        names = (self.name(address).partition("'")[2].rpartition("+")[0] for address in stack)
+        return any(function in (name, name.partition("(")[0]) for name in names)
 
 
 def name_of(path: str, offset: int) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from terrace.cells import human_bytes, human_count
-from terrace.debug.heap import Owner
+from terrace.debug.classes import Owner
 from terrace.debug.target import Target
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, Usage, UsageReader

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.heap import Classes, Ints, Owner
+from terrace.debug.classes import Classes, Ints, Owner
 from terrace.debug.layout import Layout
 from terrace.debug.magazines import Words2Magazines, shards, slots
 from terrace.debug.memory import Memory

@@ -41,6 +41,9 @@ def _block(heap: Heap, magazines: Magazines, address: int, number: int) -> str:
     if heap.classes.is_magazine(home):
         return f"{_distance(start, address)} is memory of a magazine, slab {slab:#x}"
     owner = heap.owner(number)
+    if span >= heap.spans_of_window:
+        state = "allocated" if heap.allocated[number] else "freed, and waits"
+        return f"{_distance(start, address)} is {state}, cache {owner.name}"
     where = f"large block of {size:,} bytes, span {slab:#x}"
     if owner.cache:
         where = f"cache {owner.name}, slab {slab:#x}"
@@ -84,10 +87,12 @@ def _between(heap: Heap, address: int) -> str:
 def lines(target: Target, address: int) -> list[str]:
     """One, and what is remembered of an object."""
     heap = Heap(target.layout, target.memory, target.umem)
+    if target.umem is not None:
+        heap.add_apart(target.umem)
     window = heap.window
-    if not window.base <= address < window.base + window.extent:
-        return [_foreign(target, address, target.mappings()), *segment_lines(target, address)]
     number = int(heap.numbers_at(np.array([address], np.uint64))[0])
+    if number < 0 and not window.base <= address < window.base + window.extent:
+        return [_foreign(target, address, target.mappings()), *segment_lines(target, address)]
     if number < 0:
         return [_between(heap, address), *segment_lines(target, address)]
     magazines = Magazines(target.layout, target.memory, heap.classes)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory, UnreadableError
 
+_LOOKING = ("audit", "deadbeef", "redzone", "firewall")
 MOST = 1 << 17  # caches; of more, a list is damaged
 
 
@@ -35,6 +36,11 @@ class Cache:
     failed: int  # allocations, of all
 
 
+def both_halves(number: int) -> int:
+    """Patterns and states are described by one half, which is the other one, too."""
+    return number << 32 | number
+
+
 def tag_offset(cache: Cache) -> int:
     """Of what UMEM_DEBUG keeps behind an object: in whole words."""
     return -(-cache.size // 8) * 8
@@ -42,7 +48,7 @@ def tag_offset(cache: Cache) -> int:
 
 def debugs_objects(umem: UmemLayout) -> int:
     """Of `debug`: any of these, and each object has a tag and a record."""
-    return sum(umem.constant(f"debug.{name}") for name in ("audit", "deadbeef", "redzone"))
+    return sum(umem.constant(f"debug.{name}") for name in _LOOKING)
 
 
 class CacheReader:

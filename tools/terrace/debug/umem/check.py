@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from terrace.debug.tables import Column, table
-from terrace.debug.umem.caches import Cache, tag_offset
+from terrace.debug.umem.caches import Cache, both_halves, tag_offset
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.records import Tagged, both_halves, bytes_of
+from terrace.debug.umem.records import Tagged, bytes_of
 from terrace.messages import count
 
 _MOST = 1000  # lines of one cache
@@ -89,12 +89,13 @@ def faults(context: Context, cache: Cache) -> list[str]:
 
 def umem_verify(context: Context, words: list[str]) -> list[str]:
     rest = split(words, "", "", 1, "umem_verify [CACHE]").rest
-    known = {c.address: c for c in context.moment.debugged.caches}
+    debugged = context.moment.debugged
+    known = {c.address: c for c in debugged.caches if not debugged.is_walled(c)}
     if rest:
         cache = context.cache(rest[0])
         if cache.address not in known:
             return [f"cache '{cache.name}' has nothing to verify: UMEM_DEBUG=guards is off for it"]
-        lines = faults(context, cache)
+        lines = faults(context, known[cache.address])
         head = f"Summary for cache '{cache.name}'"
         if not lines:
             return [head, "  clean"]

@@ -34,6 +34,15 @@ def _whatis(context: Context, words: list[str]) -> list[str]:
     return commands.whatis(context.target, context.evaluate(words[0]))
 
 
+def _findleaks(context: Context, words: list[str]) -> list[str]:
+    """As mdb has it, a function keeps only stacks through it."""
+    functions = [word for word in words if word != "--all"]
+    if len(functions) > 1 or any(word.startswith("-") for word in functions):
+        raise TerraceError("usage: findleaks [--all] [FUNCTION]", 2)
+    through = functions[0] if functions else None
+    return commands.findleaks(context.target, "--all" in words, through)
+
+
 def _walk(context: Context, words: list[str]) -> list[str]:
     if not 1 <= len(words) <= 2:
         raise TerraceError("usage: walk NAME [ADDRESS]", 2)
@@ -42,7 +51,7 @@ def _walk(context: Context, words: list[str]) -> list[str]:
 
 COMMANDS: dict[str, Command] = {
     "umastat": lambda context, _: commands.umastat(context.target),
-    "findleaks": lambda context, words: commands.findleaks(context.target, "--all" in words),
+    "findleaks": _findleaks,
     "verify": lambda context, _: commands.verify(context.target)[0],
     "whatis": _whatis,
     "walk": _walk,

@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from terrace.debug.heap import Bools, Heap, Ints
+from terrace.debug.classes import Ints
+from terrace.debug.heap import Bools, Heap
 from terrace.debug.layout import UmemLayout
 from terrace.debug.magazines import Magazines
 from terrace.debug.memory import Memory
@@ -28,6 +29,7 @@ class Moment:
         self.capture: Capture = target.capture(readable_data)
         self.memory: Memory = self.capture.memory
         self.heap = Heap(target.layout, self.memory, umem)
+        self.heap.add_apart(umem)
         self.magazines = Magazines(target.layout, self.memory, self.heap.classes)
         self.debugged = Debugged(self.heap, umem, self.memory)
         self.in_magazines: Bools = np.zeros(self.heap.total, np.bool_)

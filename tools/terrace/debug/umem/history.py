@@ -54,8 +54,8 @@ def record_at(context: Context, address: int) -> Record:
         return record
     number = int(moment.heap.numbers_at(np.array([address], np.uint64))[0])
     owner = moment.heap.owner(number) if number >= 0 else None
-    cache = reader.caches.at(owner.cache) if owner is not None and owner.cache else None
-    if cache is not None:
+    if owner is not None:
+        cache = reader.caches.at(owner.cache) if owner.cache else None
         start = int(moment.heap.addresses(np.array([number], np.int64))[0])
         record = reader.of_object(start, cache)
         if record is not None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.heap import Heap, Ints
+from terrace.debug.classes import Ints
+from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.tables import Column, table
 from terrace.debug.umem.records import Debugged, Record
@@ -33,7 +34,9 @@ def audited_groups(heap: Heap, debugged: Debugged, leaked: Ints) -> list[Audited
     for cache in debugged.caches:
         if not debugged.has_audit(cache):
             continue
-        for address in heap.addresses(leaked[homes == cache.home]).tolist():
+        numbers = leaked[homes == cache.home]
+        objects = zip(heap.addresses(numbers).tolist(), heap.sizes(numbers).tolist(), strict=True)
+        for address, size in objects:
             record = debugged.reader.of_object(address, cache)
             if record is None:
                 continue
@@ -41,7 +44,7 @@ def audited_groups(heap: Heap, debugged: Debugged, leaked: Ints) -> list[Audited
                 (cache.name, record.stack), AuditedGroup(cache.name, 0, 0, record)
             )
             group.leaked += 1
-            group.bytes += cache.size
+            group.bytes += size
             if record.nanoseconds < group.oldest.nanoseconds:
                 group.oldest = record
     return sorted(groups.values(), key=lambda g: (-g.leaked, g.oldest.nanoseconds))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.heap import Ints
+from terrace.debug.classes import Ints
 from terrace.debug.tables import Column, table
 from terrace.debug.umem.context import Context, split
 from terrace.debug.umem.records import bytes_of

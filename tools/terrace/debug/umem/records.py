@@ -6,16 +6,24 @@ An object has both from when it leaves its slab until it is back there: src/umem
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from terrace.debug.heap import Bools, Heap, Ints
+from terrace.debug.classes import Ints
+from terrace.debug.heap import Bools, Heap
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory, UnreadableError, Words
 from terrace.debug.symbols import Frames
-from terrace.debug.umem.caches import Cache, CacheReader, debugs_objects, tag_offset
+from terrace.debug.umem.caches import (
+    Cache,
+    CacheReader,
+    both_halves,
+    debugs_objects,
+    tag_offset,
+)
 
 _MOST_FRAMES = 512
 
@@ -43,11 +51,6 @@ def _column(rows: npt.NDArray[np.uint8], offset: int, size: int) -> Words:
     return words
 
 
-def both_halves(number: int) -> int:
-    """Patterns and states are described by one half, which is the other one, too."""
-    return number << 32 | number
-
-
 @dataclass(frozen=True)
 class Record:
     """The last transaction of an object: at 0 if there was none, or without audit."""
@@ -61,6 +64,8 @@ class Record:
 
     def is_of(self, heap: Heap, reader: RecordReader) -> bool:
         """Whether the tag of its object names it: else it only looks like one."""
+        if self.object in reader.walled:
+            return reader.walled[self.object] == self.address
         found = heap.numbers_at(np.array([self.object], np.uint64))
         if found[0] < 0 or heap.owner(int(found[0])).cache != self.cache or self.cache == 0:
             return False
@@ -83,13 +88,16 @@ def happened(record: Record, frames: Frames) -> list[str]:
 class RecordReader:
     """Reads one."""
 
-    def __init__(self, umem: UmemLayout, memory: Memory) -> None:
+    def __init__(self, umem: UmemLayout, memory: Memory, heap: Heap) -> None:
         self._umem, self._memory = umem, memory
         self.caches = CacheReader(umem, memory)
+        self.walled = {o.address: o.record for o in heap.apart.objects if o.record}
 
-    def of_object(self, address: int, cache: Cache) -> Record | None:
+    def of_object(self, address: int, cache: Cache | None) -> Record | None:
         """Of an object of a cache, if it has a sound one."""
-        if not cache.debug & debugs_objects(self._umem):
+        if address in self.walled:
+            return self.at(self.walled[address])
+        if cache is None or not cache.debug & debugs_objects(self._umem):
             return None
         at = address + tag_offset(cache) + self._umem.offset("tag.record")
         try:
@@ -160,12 +168,13 @@ class Debugged:
     def __init__(self, heap: Heap, umem: UmemLayout, memory: Memory) -> None:
         self.heap, self.umem, self.memory = heap, umem, memory
         self.out = heap.allocated | heap.large_objects  # of their slabs
-        self.reader = RecordReader(umem, memory)
+        self.reader = RecordReader(umem, memory, heap)
+        self._walled_caches = {o.cache for o in heap.apart.objects if o.record}
         wanted = debugs_objects(umem)
         known = len(heap.classes.shapes)
         self.caches = [
             c
-            for c in (replace(c, home=self.home_of(c)) for c in self.reader.caches)
+            for c in self.with_homes([*self.reader.caches, *self._oversize()])
             if c.debug & wanted
             and heap.classes.objects.first <= c.home < known
             and tag_offset(c) + umem.field("tag").size <= heap.tables[2][c.home]  # the stride
@@ -174,9 +183,22 @@ class Debugged:
     def has_audit(self, cache: Cache) -> bool:
         return bool(cache.debug & self.umem.constant("debug.audit"))
 
-    def home_of(self, cache: Cache) -> int:
-        """Of its objects; as the caches here have it."""
-        return self.heap.classes.homes_of_large.get(cache.address, cache.home)
+    def _oversize(self) -> list[Cache]:
+        return [c for c in self.heap.apart.caches.values() if c.address == 0]
+
+    def with_homes(self, caches: Iterable[Cache]) -> Iterator[Cache]:
+        """A cache for each home of its objects: blocks of its class, and those that are none."""
+        apart = self.heap.classes.homes_apart
+        for cache in caches:
+            if cache.has_class:
+                yield cache
+            if cache.address in apart:
+                yield replace(cache, home=apart[cache.address])
+
+    def is_walled(self, cache: Cache) -> bool:
+        """Its objects have no tags, and a page of their own each."""
+        apart = self.heap.classes.homes_apart.get(cache.address)
+        return cache.address in self._walled_caches and cache.home == apart
 
     def numbers_of(self, home: int) -> Ints:
         """All blocks of a class that are not in their slabs."""
@@ -189,7 +211,9 @@ class Debugged:
 
     def tagged(self, cache: Cache) -> Tagged:
         umem = self.umem
-        numbers = self.numbers_of(self.home_of(cache))
+        numbers = self.numbers_of(cache.home)
+        if self.is_walled(cache):
+            return self._walled(cache, numbers)
         size = umem.field("tag").size
         rows = bytes_of(self.heap, self.memory, numbers, tag_offset(cache), size)
         fields = (umem.field(f"tag.{name}") for name in ("redzone", "record", "state"))
@@ -200,6 +224,17 @@ class Debugged:
             said == np.uint64(both_halves(umem.constant("state.allocated"))),
             said == np.uint64(both_halves(umem.constant("state.free"))),
         )  # fmt: skip
+
+    def _walled(self, cache: Cache, numbers: Ints) -> Tagged:
+        """As if they had tags."""
+        umem = self.umem
+        addresses = self.heap.addresses(numbers)
+        found = [self.reader.walled[address] for address in addresses.tolist()]
+        record = np.array(found, np.uint64)
+        redzone = np.full(len(numbers), both_halves(umem.constant("pattern.redzone")), np.uint64)
+        state = record ^ np.uint64(both_halves(umem.constant("state.allocated")))
+        yes = np.ones(len(numbers), np.bool_)
+        return Tagged(cache, numbers, addresses, redzone, record, state, yes, ~yes)
 
     def records(self, tagged: Tagged, rows: Ints) -> Records:
         """Of some of the objects; what is no record has no cache."""
@@ -213,7 +248,8 @@ class Debugged:
             frames = 0
         head = umem.constant("record.stack")
         raw = np.zeros((len(rows), head + 8 * frames), np.uint8)
-        raw[order] = bytes_of(self.heap, self.memory, numbers[order], 0, raw.shape[1])
+        before = umem.constant("walled.record") if self.is_walled(tagged.cache) else 0
+        raw[order] = bytes_of(self.heap, self.memory, numbers[order], before, raw.shape[1])
         names = ("object", "cache", "nanoseconds", "thread", "depth")
         fields = (umem.field(f"record.{name}") for name in names)
         block, cache, when, thread, depth = (_column(raw, f.offset, f.size) for f in fields)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.heap import Classes, Ints
+from terrace.debug.classes import Classes, Ints
 from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.magazines import Words2Magazines, object_words, shards, slots
 from terrace.debug.memory import Memory

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from terrace.debug.heap import Ints
+from terrace.debug.classes import Ints
 from terrace.debug.umem.caches import Cache
 from terrace.debug.umem.context import Context, split
 from terrace.debug.umem.records import Record, Tagged
@@ -29,6 +29,8 @@ class User:
 
 def _sizes(context: Context, t: Tagged, rows: Ints) -> Ints:
     """What was asked for, where the redzone says it; else what the cache was created with."""
+    if context.moment.debugged.is_walled(t.cache):
+        return context.moment.heap.sizes(t.numbers[rows])
     if t.cache.address not in context.default_caches:
         return np.full(len(rows), t.cache.size)
     factor = context.umem.constant("size.factor")
@@ -55,7 +57,8 @@ def _of_cache(context: Context, cache: Cache, each: bool) -> Iterator[User]:
 def umausers(context: Context, words: list[str]) -> list[str]:
     options = split(words, "ef", "", 1000, "umausers [-e] [-f] [CACHE...]")
     debugged = context.moment.debugged
-    wanted = [context.cache(word) for word in options.rest] or debugged.caches
+    named = [context.cache(word) for word in options.rest]
+    wanted = list(debugged.with_homes(named)) if named else debugged.caches
     audited = [c for c in wanted if debugged.has_audit(c)]
     if not audited:
         raise TerraceError(

@@ -7,11 +7,10 @@ for address in walk(context, "umem", "my_cache"): ...
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from terrace.debug.heap import Ints
+from terrace.debug.classes import Ints
 from terrace.debug.magazines import slots
 from terrace.debug.umem.arenas import Arena, ArenaReader, tree
 from terrace.debug.umem.caches import Cache
@@ -25,11 +24,9 @@ _PTC = "umem_ptc_"
 
 
 def _caches(context: Context, word: str | None) -> list[Cache]:
-    """Those whose objects are blocks that are known as theirs, or one that is named."""
+    """Those whose objects are known as theirs, or one that is named; once for each home."""
     found = context.caches if word is None else [context.cache(word)]
-    large = context.moment.heap.classes.homes_of_large
-    found = [replace(c, home=large[c.address]) if c.address in large else c for c in found]
-    return [c for c in found if c.has_class or c.address in large]
+    return list(context.moment.debugged.with_homes(found))
 
 
 def _blocks(context: Context, word: str | None, free: bool) -> Addresses:
@@ -41,9 +38,9 @@ def _blocks(context: Context, word: str | None, free: bool) -> Addresses:
 
 def _records(context: Context, word: str | None, *states: str) -> Addresses:
     debugged = context.moment.debugged
-    named = {c.address for c in _caches(context, word)}
+    named = {(c.address, c.home) for c in _caches(context, word)}
     for cache in debugged.caches:
-        if cache.address in named:
+        if (cache.address, cache.home) in named:
             t = debugged.tagged(cache)
             chosen = np.zeros(len(t.numbers), np.bool_)
             for state in states:
@@ -73,15 +70,17 @@ def _words_of_cache(context: Context, word: str | None) -> Addresses:
     layout, memory = context.target.layout, context.memory
     objects = context.moment.heap.classes.objects
     size = layout.field("words").size
-    for cache in _caches(context, word):
-        chunk = objects.chunks[(cache.home - objects.first) // objects.per_chunk]
-        for i, slot in enumerate(slots(layout, memory)):
-            at = chunk.words + i * size if chunk.words else 0
-            if not slot.is_core:
-                table = int(slot.field(layout, "slot.of_objects")[0])
-                at = memory.number(table + 8 * chunk.number) if table else 0
-            if at:
-                yield at
+    home = context.cache(word).home  # of its objects, or of their handles
+    if home < objects.first:
+        return
+    chunk = objects.chunks[(home - objects.first) // objects.per_chunk]
+    for i, slot in enumerate(slots(layout, memory)):
+        at = chunk.words + i * size if chunk.words else 0
+        if not slot.is_core:
+            table = int(slot.field(layout, "slot.of_objects")[0])
+            at = memory.number(table + 8 * chunk.number) if table else 0
+        if at:
+            yield at
 
 
 def _arenas(context: Context, _: str | None) -> Addresses:
@@ -114,7 +113,7 @@ def _leaked(context: Context, as_records: bool) -> Addresses:
         numbers = heap.numbers_at(np.array([address], np.uint64))
         owner = heap.owner(int(numbers[0])) if numbers[0] >= 0 else None
         cache = known.get(owner.size_class) if as_records and owner is not None else None
-        record = debugged.reader.of_object(address, cache) if cache is not None else None
+        record = debugged.reader.of_object(address, cache) if as_records else None
         yield record.address if record is not None else address
 
 

@@ -9,7 +9,6 @@ from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Target
 from terrace.debug.umem.arenas import ArenaReader
-from terrace.debug.umem.caches import CacheReader
 from terrace.debug.umem.records import RecordReader, happened
 
 
@@ -34,14 +33,14 @@ def record_lines(target: Target, heap: Heap, number: int) -> list[str]:
         return []
     start = int(heap.addresses(np.array([number], np.int64))[0])
     owner = heap.owner(number)
-    reader = RecordReader(target.umem, target.memory)
-    if not owner.cache:
+    reader = RecordReader(target.umem, target.memory, heap)
+    cache = reader.caches.at(owner.cache) if owner.cache else None
+    record = reader.of_object(start, cache)
+    if record is None and cache is None:
         record = reader.at(start)
         if record is None or not record.is_of(heap, reader):
             return []
         return [f"{start:#x} is the bufctl of {record.object:#x}"]
-    cache = CacheReader(target.umem, target.memory).at(owner.cache)
-    record = reader.of_object(start, cache) if cache is not None else None
     if record is None:
         return []
     frames = Frames(target.mappings())
