@@ -130,11 +130,6 @@ TEST(UmemNofail, failing_at_exit_as_well_aborts) {
 TEST(UmemDeath, a_pointer_that_is_not_of_the_library) {
   static long own[8];
   EXPECT_DEATH(umem_free(&own[0], sizeof own), "umem_free\\(\\): invalid pointer");
-#if !HAS_MALLOC
-  void* const p = std::malloc(100);
-  EXPECT_DEATH(umem_free(p, 100), "umem_free\\(\\): invalid pointer");
-  std::free(p);
-#endif
 }
 
 TEST(UmemMalloc, may_be_mixed_with_malloc_of_the_same_process) {
