@@ -32,11 +32,10 @@
  * Versions. TERRACE_LAB_ABI counts changes of this file and of lab_emit.h that a compiled caller would notice: a structure, a
  * function's arguments, a meaning. A configuration names the number that it was compiled with, and another one is refused.
  *
- * Unloading. The kernel reads the descriptor of a thread's last critical section when it next disturbs the thread, however long
- * after, and ends the process if it has vanished. The engine's descriptors are where the archive is linked in: link such a
- * library with -z nodelete. Where libc registers rseq (glibc from 2.35 on), it may also be unloaded after every thread that has
- * called an allocation function has called terrace_lab_detach() or terrace_lab_forget_sections() since; the thread that unloads
- * it need not. The same holds for memory with emitted code that has critical sections, before it is freed.
+ * Unloading. The kernel reads the descriptor of a thread's last critical section when it next disturbs the thread, and ends the
+ * process if it has vanished: link what the archive is in with -z nodelete. Where libc registers rseq (glibc from 2.35 on), it
+ * may also be unloaded, and memory with emitted sections freed, after each other thread that has called an allocation function
+ * has called terrace_lab_detach() or terrace_lab_forget_sections() since.
  */
 #ifndef TERRACE_LAB_H
 #define TERRACE_LAB_H
@@ -211,8 +210,8 @@ struct terrace_lab_heap* terrace_lab_init(void* memory, const struct terrace_lab
  * @thread: not attached. Attaching sets all of it; no buffer is taken yet. Detaching fills the tail of its TLAB and keeps what
  *          it has counted; then the memory of @thread is the runtime's again.
  * Detaching also does what terrace_lab_forget_sections() does, for the caller.
- * Threads: safe; a @thread is used by one thread at a time. A thread may be detached by another one, if it is stopped.
- * Safepoints: wait while another thread is in terrace_lab_retire_all(), _collected() or _walk(). Cost: a lock.
+ * Threads: safe; a @thread is used by one at a time. Another one may detach it if it is stopped. Cost: a lock. Safepoints: wait
+ * while another thread is in terrace_lab_retire_all(), _collected() or _walk().
  */
 void terrace_lab_attach(struct terrace_lab_heap* heap, struct terrace_lab_thread* thread);
 void terrace_lab_detach(struct terrace_lab_thread* thread);
@@ -333,8 +332,7 @@ size_t terrace_lab_max_take(const struct terrace_lab_heap* heap, int level, size
 
 /**
  * terrace_lab_free_bytes - in all buffers of @level, and put aside: handed out by the source and not yet by that level.
- * Threads: safe; exact at a safepoint, not for the thread level otherwise. 0: there is no such level. Cost: proportional to
- * buffers or threads; a lock.
+ * Threads: safe; exact at a safepoint, not for the thread level otherwise. 0: no such level. Cost: a lock, and all buffers.
  */
 size_t terrace_lab_free_bytes(struct terrace_lab_heap* heap, int level);
 
@@ -372,8 +370,7 @@ void terrace_lab_report_tlabs(struct terrace_lab_heap* heap, unsigned threads, u
 typedef void terrace_lab_visitor(void* argument, int level, void* start, void* end);
 /**
  * terrace_lab_walk - visits all buffers that have a tail, sidelined ones included: the parts of the space that hold no objects.
- * Requires a safepoint; changes nothing, so threads go on with their buffers afterwards. Cost: proportional to threads and
- * buffers.
+ * Requires a safepoint; changes nothing: threads go on with their buffers. Cost: proportional to threads and buffers.
  */
 void terrace_lab_walk(struct terrace_lab_heap* heap, terrace_lab_visitor* visit, void* argument);
 
