@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include <umem.h>
 #include <sys/vmem.h>
+#include <umem.h>
 
 static char arena_memory[1 << 20] __attribute__((aligned(4096)));
 
