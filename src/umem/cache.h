@@ -30,15 +30,16 @@ struct umem_cache {
   umem_destructor_t* destruct;
   umem_reclaim_t* reclaim;
   void* private_data;
-  vmem_t* source;                           // each object is a piece of this arena; null: a block of ours
-  unsigned flags;                           // UMC_...
-  unsigned debug;                           // Debug
-  std::size_t verify;                       // bytes of an object that hold patterns while it is free
-  terrace::heap::HomeClass home;            // of objects or their handles; 0: neither
-  bool has_class;                           // objects are its blocks
-  bool has_handles;                         // handles are
-  terrace::SharedCounter allocated, freed;  // past the levels: objects that are no blocks of the class
-  terrace::SharedCounter failed;            // allocations
+  vmem_t* source;                 // each object is a piece of this arena; null: a block of ours
+  unsigned flags;                 // UMC_...
+  unsigned debug;                 // Debug
+  std::size_t verify;             // bytes of an object that hold patterns while it is free
+  terrace::heap::HomeClass home;  // of objects or their handles; 0: neither
+  bool has_class;                 // objects are its blocks
+  bool has_handles;               // handles are
+  // Past the levels: objects that are no blocks of the class. Also who may only look at a cache counts them.
+  mutable terrace::SharedCounter allocated, freed;
+  terrace::SharedCounter failed;  // allocations
   umem_cache* next;
   umem_cache* previous;  // in the list of all
 };

@@ -155,7 +155,7 @@ void report_foreign(const Cache& c, const void* object) noexcept {
 
 void debug_free(Cache& c, void* object) noexcept {
   if (const Walled* const w = walled_at(object); w != nullptr && w->record.event.cache == &c) {
-    if (free_walled(object, &c, c.size)) c.freed.add();
+    free_walled(object, &c, c.size);
     return;
   }
   if (has(c, debug_firewall) || !is_object(c, object)) return report_foreign(c, object);

@@ -126,7 +126,9 @@ Cache* cache_or_none(std::size_t size) noexcept { return size <= largest_default
 
 void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before) noexcept {
   const Cache* const c = cache_or_none(size);
-  return allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug);
+  void* const memory = allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug);
+  if (memory != nullptr && c != nullptr) c->allocated.add();
+  return memory;
 }
 
 void* allocate_by_size(std::size_t size) noexcept {

@@ -215,6 +215,7 @@ bool free_walled(void* object, const Cache* c, std::size_t size) noexcept {
   if (c != nullptr && c->destruct != nullptr) c->destruct(object, c->private_data);
   note(w.record, debug, w.size, Happened::freed, contents);
   give_pages(w.pages, w.bytes);
+  if (c != nullptr) c->freed.add();
   return true;
 }
 

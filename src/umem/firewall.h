@@ -46,10 +46,10 @@ Walled* walled_at(const void* p) noexcept;
 /// Memory by size, of which byte `before` is at a multiple of `align`, and is the first that the guard's distance is measured
 /// from. `cache`: null for what is larger than any. Null: no memory, or too many mappings.
 void* allocate_walled(const Cache* cache, std::size_t size, std::size_t align, std::size_t before, unsigned debug) noexcept;
-/// A constructed object.
+/// A constructed object, which the cache counts.
 void* allocate_walled(Cache& cache) noexcept;
-/// Says what is wrong with the object, if anything is. Requires walled_at(object). `size`: as the program has it. False: it is
-/// not freed.
+/// Says what is wrong with the object, if anything is. Requires walled_at(object). `size`: as the program has it. The cache
+/// counts it. False: it is not freed.
 bool free_walled(void* object, const Cache* cache, std::size_t size) noexcept;
 
 void firewall_after_fork_in_child() noexcept;

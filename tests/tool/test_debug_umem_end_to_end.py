@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import time
@@ -18,6 +19,7 @@ from debugged_umem import (
     total_of,
     umem,
 )
+from terrace.cells import human_bytes
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
@@ -145,6 +147,29 @@ def test_firewalled_objects_are_looked_at_as_others(program):
     if release >= (6, 15):
         copied = next(line for line in lines if "to copy" in line)
         assert "GiB;" not in copied.partition("to copy")[2]
+
+
+@pytest.mark.parametrize("debug", ["firewall=100", "firewall=100,audit"])
+def test_memory_by_size_behind_a_firewall_is_counted_and_looked_at(program, debug):
+    """Also where nothing else looks at it: then its caches have classes without tags."""
+    variables = {"LD_PRELOAD": LIBRARIES["umem_malloc"], "UMEM_DEBUG": debug}
+    with running(program, "sizes", **variables) as process:
+        leaks = report("findleaks", process.pid)
+        usage = report("umastat", process.pid)
+        live = addresses(umem(process.pid, "walk", "umem", "umem_alloc_1152"))
+
+    def first(lines: list[str], cache: str) -> list[str]:
+        """Of malloc's heap; libumem.so, which the program is linked with, has one, too."""
+        return next(line.split() for line in lines if line.startswith(f"{cache} "))
+
+    # With tags of 16 bytes malloc's blocks have 3,016.
+    for cache, size in (("umem_alloc_1152", "1,152"), ("umem_alloc_4096", "4,096")):
+        assert first(leaks, cache)[1] == "3"
+        assert first(usage, cache)[1:6] == [size, "8", "0", "0", "8"]
+        memory = human_bytes(8 * max(4096, mmap.PAGESIZE))
+        assert first(usage, cache)[6:] == [*memory.split(), "12", "0"]
+    assert total_of(leaks) == 6
+    assert len(live) == 8
 
 
 def test_objects_of_arenas_are_looked_at_as_others(program):

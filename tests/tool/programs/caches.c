@@ -5,6 +5,8 @@
 //   caches usual LEAKED [abort]    caches of a few kinds, LEAKED objects of the cache "lost" that nothing reaches, arenas, of
 //                                  which one has a cache with an object that nothing reaches
 //   caches large                   the same of a cache of large objects: one kept, one returned, one that nothing reaches
+//   caches sizes                   memory by size, 1000 bytes from umem_alloc() and 3000 from malloc(), five blocks of each
+//                                  kept, four returned, three that nothing reaches
 //   caches broken                  an object that is written to when it is free, one that is written beyond: under UMEM_DEBUG
 //   caches many COUNT LIVE         so many caches with so many objects in all
 #include <pthread.h>
@@ -102,6 +104,28 @@ __attribute__((noinline)) static void make_large(void) {
   umem_cache_free(vast, returned);
 }
 
+__attribute__((noinline)) static void make_sizes(void) {
+  enum { each = 5, returned = 4, leaked = 3 };
+  static void* volatile kept_blocks[2 * each];
+  void* back[2 * returned];
+  for (int i = 0; i < each; ++i) {
+    kept_blocks[2 * i] = block(1000);
+    kept_blocks[2 * i + 1] = sound(malloc(3000));
+  }
+  for (int i = 0; i < leaked; ++i) {
+    *(volatile char*)block(1000) = 1;
+    *(volatile char*)sound(malloc(3000)) = 1;
+  }
+  for (int i = 0; i < returned; ++i) {
+    back[2 * i] = block(1000);
+    back[2 * i + 1] = sound(malloc(3000));
+  }
+  for (int i = 0; i < returned; ++i) {
+    umem_free(back[2 * i], 1000);
+    free(back[2 * i + 1]);
+  }
+}
+
 __attribute__((noinline)) static void break_objects(void) {
   umem_cache_t* const c = cache("broken", 100);
   char *const modified = object(c, 100), *const beyond = object(c, 100);
@@ -135,6 +159,8 @@ int main(int argc, char** argv) {
     make_many(atol(argv[2]), atol(argv[3]));
   } else if (strcmp(argv[1], "broken") == 0) {
     break_objects();
+  } else if (strcmp(argv[1], "sizes") == 0) {
+    make_sizes();
   } else if (strcmp(argv[1], "large") == 0) {
     make_large();
   } else {

@@ -44,6 +44,7 @@ class Apart:
     objects: list[ApartObject] = field(default_factory=list)
     caches: dict[int, Cache] = field(default_factory=dict)  # of the objects, by address
     own: list[Range] = field(default_factory=list)
+    descriptions: list[int] = field(default_factory=list)  # of walled ones, in use or not: blocks
 
 
 class ApartReader:
@@ -81,10 +82,12 @@ class ApartReader:
             names = ("base", "bytes", "addresses", "by_page")
             base, length, arena, by_page = (umem.within(raw, f"zone.{n}") for n in names)
             owners = memory.sparse(by_page, length // mmap.PAGESIZE * 8)
-            found.own.append((base, base + length))
+            found.own += [(base, base + length), (by_page, by_page + owners.nbytes)]
             if arena in arenas:
                 found.own += self._own(arenas[arena])
-            for owner in np.unique(owners.view("<u8")).tolist():
+            descriptions = np.unique(owners.view("<u8")).tolist()
+            found.descriptions += descriptions
+            for owner in descriptions:
                 walled = self._walled(owner) if owner else None
                 if walled is not None and walled.cache in caches:
                     found.objects.append(walled)

@@ -175,7 +175,7 @@ class Debugged:
         self.caches = [
             c
             for c in self.with_homes([*self.reader.caches, *self._oversize()])
-            if c.debug & wanted
+            if (c.debug & wanted or self.is_walled(c))
             and heap.classes.objects.first <= c.home < known
             and tag_offset(c) + umem.field("tag").size <= heap.tables[2][c.home]  # the stride
         ]
@@ -260,7 +260,7 @@ class Debugged:
 
     def record_numbers(self) -> Ints:
         """The blocks that records lie in: they are the library's, not the program's."""
-        found = [np.zeros(0, np.int64)]
+        found = [self.heap.numbers_at(np.array(self.heap.apart.descriptions, np.uint64))]
         for cache in self.caches:
             tagged = self.tagged(cache)
             found.append(self.heap.numbers_at(tagged.record[~tagged.is_damaged]))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,13 +91,23 @@ def caches(layout: Layout, umem: UmemLayout, memory: Memory) -> list[CacheUsage]
         if 0 <= number < objects.count:
             row = rows[number]
         if not cache.has_class:
-            # Those that are free may have a handle.
-            live, kept = max(cache.allocated - cache.freed, 0), row[1] + row[2]
-            row = [live, *row[1:3], live + kept, (live + kept) * cache.size, cache.allocated]
-        in_use, in_slots, in_depots, total, size, succeeded = row
+            # Of the class are handles, of objects that are free.
+            kept = row[1] + row[2]
+            row = [0, *row[1:3], kept, kept * cache.size, 0]
+        in_use, in_slots, in_depots, total, size, succeeded = _with_counted(umem, cache, row)
         found.append(
             CacheUsage(
                 cache, in_use, in_slots, in_depots, total, size, succeeded, cache.failed
             )
         )  # fmt: skip
     return found
+
+
+def _with_counted(umem: UmemLayout, cache: Cache, row: list[int]) -> list[int]:
+    """And the objects that are no blocks of the class, which the cache counts itself."""
+    live = max(cache.allocated - cache.freed, 0)
+    # Behind a firewall each has pages of its own, without the one that nobody may touch.
+    walled = cache.has_class or cache.debug & umem.constant("debug.firewall")
+    size = -(-cache.size // mmap.PAGESIZE) * mmap.PAGESIZE if walled else cache.size
+    more = (live, 0, 0, live, live * size, cache.allocated)
+    return [a + b for a, b in zip(row, more, strict=True)]
