@@ -45,6 +45,10 @@ except ImportError as error:
 _SECTION = re.compile(r"0x([0-9a-f]+)->0x([0-9a-f]+) at 0x[0-9a-f]+: (\S+) (.*)")
 _HEX = r"0x([0-9a-f]+)\s+"
 _FILE = re.compile(rf"\s*{_HEX}{_HEX}0x[0-9a-f]+\s+{_HEX}(?:\S+\s+)?(/.*)")
+_EXECFN = re.compile(r"AT_EXECFN .* 0x([0-9a-f]+)")  # the program's name lies on the main stack
+_THREAD_POINTERS = ("fs_base", "tpidr")  # of x86-64, of aarch64
+_COMPOUND = (gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_STRUCT)
+_WORDS = {"v8_int64", "v4_int64", "v2_int64"}  # a vector register as words: the widest has all
 _PIECE = 64 << 20
 
 
@@ -73,6 +77,8 @@ def _core_mappings() -> list[Mapping]:
         if match := _FILE.match(line):
             start, end, offset = (int(match[i], 16) for i in (1, 2, 3))
             files[start] = Mapping(start, end, "r--p", offset, match[4].strip())
+    name = _EXECFN.search(_executed("info auxv"))
+    on_stack = int(name[1], 16) if name else 0
     found = []
     for line in _executed("maintenance info sections").splitlines():
         match = _SECTION.search(line)
@@ -85,22 +91,34 @@ def _core_mappings() -> list[Mapping]:
             + ("-" if "READONLY" in flags else "w")
             + ("x" if "CODE" in flags else "-")
         )
-        offset, path = (file.offset, file.path) if file else (0, "")
+        offset, path = 0, "[stack]" if start <= on_stack < end else ""
+        if file:
+            offset, path = file.offset, file.path
         found.append(Mapping(start, end, permissions + "p", offset, path))
     return sorted([*found, *files.values()], key=lambda m: m.start)
+
+
+def _words_of(frame: gdb.Frame, register: str) -> list[int]:
+    """One number, or those of a vector; nothing where there is no such register."""
+    try:
+        value = frame.read_register(register)
+        names = [f.name for f in value.type.fields()] if value.type.code in _COMPOUND else []
+        wide = max(_WORDS.intersection(names), default=None)
+        numbers = [value] if wide is None else [value[wide][i] for i in range(int(wide[1]))]
+        return [int(n) % (1 << 64) for n in numbers]
+    except (gdb.error, ValueError, TypeError):
+        return []
 
 
 def _thread(thread: gdb.InferiorThread) -> Thread:
     thread.switch()
     frame = gdb.newest_frame()
-    words = []
-    for register in frame.architecture().registers("general"):
-        try:
-            words.append(int(frame.read_register(register.name)) % (1 << 64))
-        except (gdb.error, ValueError, TypeError):
-            continue  # not one number
-    pc, sp = (int(frame.read_register(name)) % (1 << 64) for name in ("pc", "sp"))
-    return Thread(thread.ptid[1], pc, sp, np.array(words, np.uint64))
+    registers = frame.architecture().registers
+    names = [register.name for kind in ("general", "vector") for register in registers(kind)]
+    words = [word for name in dict.fromkeys(names) for word in _words_of(frame, name)]
+    pc, sp = (_words_of(frame, name)[0] for name in ("pc", "sp"))
+    tp = next((word for name in _THREAD_POINTERS for word in _words_of(frame, name)), 0)
+    return Thread(thread.ptid[1], pc, sp, np.array(words, np.uint64), tp)
 
 
 class GdbTarget(Target):

@@ -35,8 +35,8 @@ MAPS = """\
 """
 
 
-def thread(sp: int) -> Thread:
-    return Thread(1, 0, sp, np.zeros(0, np.uint64))
+def thread(sp: int, tp: int = 0) -> Thread:
+    return Thread(1, 0, sp, np.zeros(0, np.uint64), tp)
 
 
 def test_maps_are_read_with_spaces_and_deleted_files():
@@ -61,11 +61,24 @@ def test_roots_are_data_anonymous_memory_and_what_was_relocated():
 def test_below_the_stack_pointer_nothing_counts_where_the_stack_is_known():
     mappings = read_maps(MAPS)
     main, other, in_data = 0x7FFC00010000, 0x7F0000081008, 0x55D0C0003800
-    found = roots.unused_stacks(mappings, [thread(main), thread(other), thread(in_data), thread(5)])
-    assert found == [
+    # Two stacks of libc's, the second with its guard before the mapping, which is the first's.
+    tps = [0x7F00000FF6C0, 0x7F000007F6C0]
+    described = [(0x7F0000081000, 0x7F0000100000), (0x7F0000000000, 0x7F0000080000)]
+    words = np.zeros(0x100000 // 8, np.uint64)
+    for tp, (begins, ends) in zip(tps, described, strict=True):
+        at = (tp - 0x7F0000001000) // 8
+        words[at + 210 : at + 212] = begins, ends - begins
+        words[at + 2 : at + 6] = tp, 0, tp + 0x310, (1 << 64) - 32  # what else is there
+    memory = Copy([Segment(0x7F0000001000, words.view(np.uint8))])
+    second = 0x7F0000011000
+    threads = [thread(main), thread(other, tps[0]), thread(second, tps[1])]
+    elsewhere = [thread(in_data, tps[0]), thread(5), thread(second, tps[0]), thread(second)]
+    assert roots.unused_stacks(memory, mappings, threads) == [
         (0x7FFC00000000, main - roots.RED_ZONE),
-        (0x7F0000001000, other - roots.RED_ZONE),
+        (0x7F0000081000, max(0x7F0000081000, other - 8 - roots.RED_ZONE)),
+        (0x7F0000001000, second - roots.RED_ZONE),
     ]
+    assert not roots.unused_stacks(memory, mappings, elsewhere)
 
 
 @pytest.mark.parametrize(

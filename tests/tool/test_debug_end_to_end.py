@@ -206,18 +206,38 @@ def test_the_core_file_of_an_aborted_process_tells_the_same(core):
     assert "is allocated, size class 208" in report("whatis", core, hex(first_address(lines)))[0]
 
 
-def test_a_core_of_gcore_tells_the_same(program, tmp_path):
+def core_of_gcore(pid: int, directory: Path) -> Path:
     if shutil.which("gcore") is None:
         pytest.skip("no gcore")
+    made = subprocess.run(
+        ["gcore", "-o", str(directory / "core"), str(pid)], capture_output=True, check=False
+    )
+    if made.returncode != 0:
+        pytest.skip("gcore may not look at processes here")
+    return directory / f"core.{pid}"
+
+
+def test_a_core_of_gcore_tells_the_same(program, tmp_path):
     with running(program, 12, 300) as process:
-        made = subprocess.run(
-            ["gcore", "-o", str(tmp_path / "core"), str(process.pid)],
-            capture_output=True, check=False,
-        )  # fmt: skip
-        if made.returncode != 0:
-            pytest.skip("gcore may not look at processes here")
-        core = tmp_path / f"core.{process.pid}"
+        core = core_of_gcore(process.pid, tmp_path)
         assert leaked(report("findleaks", core)) == leaked(report("findleaks", process.pid))
+
+
+LOST_BY_THREADS = (20, 20 * 160)
+
+
+def test_what_threads_left_below_their_stack_pointers_keeps_nothing(program, tmp_path):
+    """Neither of a process nor of its core file, which says nothing of guards."""
+    with running(program, "threads", 20, 160) as process:
+        assert leaked(report("findleaks", process.pid)) == LOST_BY_THREADS
+        core = core_of_gcore(process.pid, tmp_path)
+    assert leaked(report("findleaks", core)) == LOST_BY_THREADS
+    assert ": 20 blocks leaked, 3,200 bytes" in in_gdb("-ex", "umem findleaks", program, core)
+
+
+def test_what_threads_left_keeps_nothing_in_a_core_of_the_kernel(program, tmp_path):
+    core = aborted(program, tmp_path, "threads", 20, 160)
+    assert leaked(report("findleaks", core)) == LOST_BY_THREADS
 
 
 def test_umastat_counts_what_the_program_has(program):

@@ -4,6 +4,7 @@
 //
 //   leaks COUNT SIZE [abort]    COUNT leaked blocks of SIZE bytes, besides all the blocks that are not leaked
 //   leaks busy COUNT SIZE       the same, while threads allocate and free all the time
+//   leaks threads COUNT SIZE    so many threads, each of which leaks a block; half of them on stacks side by side in one mapping
 //   leaks list MIB SIZE COUNT   a linked list of so many MiB in blocks of SIZE bytes, and COUNT leaked ones of the same size
 #include <pthread.h>
 #include <stdio.h>
@@ -104,6 +105,37 @@ __attribute__((noinline)) static void wait_for_end(void* volatile* pointer) {
   }
 }
 
+// Pointers to the block are all over the stack below what the thread goes on to use, and none is in that.
+__attribute__((noinline)) static void leave_behind(size_t size) {
+  void* volatile room[2000];
+  void* const lost = allocated(size);
+  for (int i = 0; i < 1000; ++i) room[i] = lost;
+  __asm__ volatile("" : : "r"(room) : "memory");
+}
+
+static void* losing(void* size) {
+  void* volatile on_its_stack = allocated(of_thread);
+  leave_behind((size_t)size);
+  usleep(1);  // overwrites the registers
+  __atomic_fetch_add(&thread_is_ready, 1, __ATOMIC_RELEASE);
+  for (;;) pause();
+  return on_its_stack;
+}
+
+static void lose_in_threads(long count, size_t size) {
+  enum { stack = 131072 };
+  char* const stacks = mmap(NULL, (size_t)count * stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stacks == MAP_FAILED) exit(3);
+  for (long i = 0; i < count; ++i) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (i % 2 != 0) pthread_attr_setstack(&attributes, stacks + i * stack, stack);
+    if (pthread_create(&thread, &attributes, losing, (void*)size) != 0) exit(3);
+  }
+  while (__atomic_load_n(&thread_is_ready, __ATOMIC_ACQUIRE) != count) usleep(1000);
+}
+
 static void* busily(void* unused) {
   enum { most = 300 };
   void* blocks[most] = {0};
@@ -142,6 +174,8 @@ int main(int argc, char** argv) {
   if (strcmp(argv[1], "list") == 0) {
     make_list(atol(argv[2]), (size_t)atol(argv[3]));
     leak(atol(argv[4]), (size_t)atol(argv[3]));
+  } else if (strcmp(argv[1], "threads") == 0) {
+    lose_in_threads(atol(argv[2]), (size_t)atol(argv[3]));
   } else if (strcmp(argv[1], "busy") == 0) {
     pthread_t thread;
     leak(atol(argv[2]), (size_t)atol(argv[3]));

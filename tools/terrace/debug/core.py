@@ -20,7 +20,7 @@ from terrace.debug.ptrace import thread_of
 from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
 from terrace.errors import TerraceError
 
-_PRSTATUS, _FPREGS, _X86_XSTATE = 1, 2, 0x202
+_PRSTATUS, _FPREGS, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
 _FILE = 0x46494C45
 _AUXV = 6  # the auxiliary vector, which has
 _PHDR, _EXECFN = 3, 31  # the program's headers, and its name, which lies on the main stack
@@ -91,6 +91,9 @@ def _threads(notes: list[tuple[int, bytes]]) -> list[Thread]:
             threads.append((tid, data[_GENERAL:_GENERAL_END], b""))
         elif kind in (_FPREGS, _X86_XSTATE) and threads:
             threads[-1] = (*threads[-1][:2], threads[-1][2] + data)
+        elif kind == _ARM_TLS and threads:
+            tid, general, others = threads[-1]
+            threads[-1] = (tid, general + data, others)
     return [thread_of(*thread) for thread in threads]
 
 

@@ -41,12 +41,13 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Thread:
-    """Where a thread was, and all that its registers held."""
+    """Where a thread was, and all that its registers held. `tp` leads to its thread-local data."""
 
     tid: int
     pc: int
     sp: int
     words: Words
+    tp: int = 0  # not known
 
 
 class Memory(ABC):

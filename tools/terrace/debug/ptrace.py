@@ -25,10 +25,11 @@ from terrace.errors import TerraceError
 _SEIZE, _INTERRUPT, _DETACH, _GETREGSET, _CONT = 0x4206, 0x4207, 17, 0x4204, 7
 _EVENT_STOP = 128
 _WALL = 0x40000000
-_PRSTATUS, _FLOATING, _X86_XSTATE = 1, 2, 0x202
+_PRSTATUS, _FLOATING, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
 
-# By machine: which of the general registers are the program counter and the stack pointer.
-_REGISTERS = {"x86_64": (16, 19), "aarch64": (32, 31)}
+# By machine: which of the general registers are the program counter, the stack pointer and the
+# thread pointer. aarch64's last is no general one: it comes behind them.
+_REGISTERS = {"x86_64": (16, 19, 21), "aarch64": (32, 31, 34)}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -58,10 +59,12 @@ def thread_of(tid: int, general: bytes, others: bytes = b"") -> Thread:
     machine = platform.machine()
     if machine not in _REGISTERS:
         raise TerraceError(f"the registers of {machine} are not known here")
-    pc, sp = _REGISTERS[machine]
+    pc, sp, tp = _REGISTERS[machine]
     words = np.frombuffer(general[: len(general) // 8 * 8], np.uint64)
     more = np.frombuffer(others[: len(others) // 8 * 8], np.uint64)
-    return Thread(tid, int(words[pc]), int(words[sp]), np.concatenate([words, more]))
+    thread_pointer = int(words[tp]) if tp < len(words) else 0
+    every = np.concatenate([words, more])
+    return Thread(tid, int(words[pc]), int(words[sp]), every, thread_pointer)
 
 
 class Stopped:
@@ -104,11 +107,13 @@ class Stopped:
         found = []
         for tid in self._pending:
             with contextlib.suppress(OSError):
-                others = b""
+                general, others = self._registers(tid, _PRSTATUS), b""
                 for kind in (_FLOATING, _X86_XSTATE):
                     with contextlib.suppress(OSError):
                         others = self._registers(tid, kind)
-                found.append(thread_of(tid, self._registers(tid, _PRSTATUS), others))
+                with contextlib.suppress(OSError):
+                    general += self._registers(tid, _ARM_TLS)
+                found.append(thread_of(tid, general, others))
         return found
 
     def leave(self) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from terrace.debug.layout import Layout
 from terrace.debug.magazines import depot_tables, shard_bytes, slots
 from terrace.debug.memory import Mapping, Memory, Thread
@@ -13,6 +15,7 @@ from terrace.debug.objects import ObjectClasses
 from terrace.debug.target import Capture, Range
 
 RED_ZONE = 128  # below the stack pointer, that functions may use without moving it
+_DESCRIPTION = 4096  # bytes on either side of the thread pointer: libc's struct pthread is there
 
 
 def readable_data(mappings: list[Mapping]) -> list[Range]:
@@ -125,11 +128,26 @@ def holding(mappings: list[Mapping], addresses: Iterable[int]) -> list[Range]:
     return sorted(found)
 
 
-def unused_stacks(mappings: list[Mapping], threads: list[Thread]) -> list[Range]:
+def _stack_begins(memory: Memory, thread: Thread, end: int) -> int | None:
+    """Where the stack begins that libc knows as the thread's, if the thread is on it.
+
+    glibc keeps the thread's description at that stack's end, with its beginning and its length in
+    two words one behind the other. That is the same in a process and in every core file; of the
+    guard below it a core file may say nothing. `end`: of the mapping.
+    """
+    words = memory.sparse((thread.tp - _DESCRIPTION) // 8 * 8, 2 * _DESCRIPTION).view(np.uint64)
+    begins, sizes = words[:-1], words[1:]
+    found = (begins <= thread.sp) & (sizes < begins)
+    ends = begins + np.where(found, sizes, 0)
+    found &= (ends > thread.tp) & (ends <= end)
+    return int(begins[found].max()) if found.any() else None
+
+
+def unused_stacks(memory: Memory, mappings: list[Mapping], threads: list[Thread]) -> list[Range]:
     """What lies below the stack pointers: left behind by functions that have returned.
 
-    Only where the mapping is known to be the stack's own: the main thread's, or one with a guard
-    that nobody may touch below it. Elsewhere all of it counts.
+    Only of stacks that are known: the main thread's, and those that libc knows as a thread's.
+    Of others all counts.
     """
     starts = [m.start for m in mappings]
     found = []
@@ -138,15 +156,18 @@ def unused_stacks(mappings: list[Mapping], threads: list[Thread]) -> list[Range]
         if i < 0 or thread.sp >= mappings[i].end:
             continue
         m = mappings[i]
-        below = mappings[i - 1] if i else None
-        guarded = below is not None and below.end == m.start and below.permissions[:3] == "---"
-        if m.path == "[stack]" or guarded:
-            found.append((m.start, max(m.start, (thread.sp - RED_ZONE) // 8 * 8)))
+        begins: int | None = m.start
+        if m.path != "[stack]":
+            is_on_it = thread.sp < thread.tp < m.end
+            begins = _stack_begins(memory, thread, m.end) if is_on_it else None
+        if begins is not None:
+            begins = max(begins, m.start)  # a guard is a mapping before it
+            found.append((begins, max(begins, (thread.sp - RED_ZONE) // 8 * 8)))
     return found
 
 
 def roots(layout: Layout, capture: Capture, more_of_ours: list[Range]) -> list[Range]:
     """What is looked at for pointers; the registers come beside it."""
     ours = own_memory(layout, capture.memory) + more_of_ours
-    unused = unused_stacks(capture.mappings, capture.threads)
+    unused = unused_stacks(capture.memory, capture.mappings, capture.threads)
     return without(readable_data(capture.mappings), ours + unused)
