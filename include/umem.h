@@ -7,8 +7,8 @@
  * 2001 [PTC]  R. Mustacchi: Per-thread caching in libumem, 2012
  *
  * Two objects have it. libumem.so.1 is the interface alone: malloc stays whose it was, and a program may also get it by dlopen.
- * libumem_malloc.so.1 has malloc and its family, too, for LD_PRELOAD or linking. A process may have either, not both: the first
- * one's names are used then.
+ * libumem_malloc.so.1 has malloc and its family, too, for LD_PRELOAD or linking. Other heaps may be
+ * in the process, each of our objects as well; of two that have a name, the first one's is used.
  *
  * Common to all functions. Sizes are bytes. They may be called by any thread at any time after libc's start, in a child of
  * fork, and in a child of vfork not at all. None may be called in a signal handler. errno is set where memory is refused

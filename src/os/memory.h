@@ -21,6 +21,9 @@ enum class Mapped : std::uint8_t {
 };
 /// What mapping exactly there would come to; nothing is mapped.
 Mapped look_at(void* address, std::size_t bytes) noexcept;
+/// Whether nothing is mapped in the range, told without mapping anything, so that no limit matters, however long it is. To
+/// choose among places: also true where the system does not tell, and others may map there a moment later.
+bool is_vacant(void* address, std::size_t bytes) noexcept;
 /// Readable and writable zeroed memory exactly there.
 Mapped map_at(void* address, std::size_t bytes) noexcept;
 /// As map_at() for a range that continues the caller's mapping, which ends at `address`: also where the process has as many

@@ -11,6 +11,19 @@ std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{g
 
 }  // namespace
 
+bool Spans::open() noexcept {
+  std::uint32_t mapped = 0;
+  if (!window_.open(mapped)) return false;
+  const os::LockGuard guard(mutex_);
+  if (mapped != 0) insert_grown(0, mapped);
+  return true;
+}
+
+void Spans::insert_grown(GranuleIndex first, std::uint32_t granules) noexcept {
+  counters_.grown.add();
+  insert_free(first, State::clean, granules, 0);
+}
+
 // The last granule, and with one granule the first as well, tells where the span begins.
 void Spans::set_ends(GranuleIndex first, std::uint32_t granules) noexcept {
   record(first).granules = granules;
@@ -125,8 +138,7 @@ GranuleIndex Spans::grow(std::uint32_t granules) noexcept {
   std::uint32_t mapped = 0;
   const GranuleIndex first = window_.grow(granules, mapped);
   if (first == no_granule) return no_granule;
-  counters_.grown.add();
-  insert_free(first, State::clean, mapped, 0);
+  insert_grown(first, mapped);
   return clean_.find(window_, granules);
 }
 

@@ -40,7 +40,8 @@ enum class Cut : std::uint8_t {
 
 class Spans {
  public:
-  bool open() noexcept { return window_.open(); }
+  /// False: no memory; to be tried again.
+  bool open() noexcept;
 
   struct Span {
     GranuleIndex first = no_granule;
@@ -133,6 +134,7 @@ class Spans {
                            std::uint32_t bare = 0) noexcept;
   GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
+  void insert_grown(GranuleIndex first, std::uint32_t granules) noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
   Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut, unsigned node) noexcept;
   std::uint64_t bound() noexcept;

@@ -2,62 +2,103 @@
 #include "span/window.h"
 
 #include "base/assert.h"
-#include "os/auxv.h"
+#include "base/random.h"
 #include "os/metadata.h"
-
-#include <elf.h>
+#include "os/secret.h"
 
 namespace terrace::span {
-namespace {
 
 // Where a window may lie: behind the program's own addresses at the bottom, below the program break of a position-independent
-// program (two thirds of all addresses) and the mapping area (at their top). Nobody is put there unasked.
+// program (two thirds of all addresses) and the mapping area (at their top; without a limit on the stack from a third on).
+// Nobody is put there unasked.
 struct Places {
   std::uintptr_t lowest;
   std::uint32_t count;  // place_step apart
   std::uintptr_t end;   // of the addresses that a process has
 };
+
+namespace {
+
 [[maybe_unused]] constexpr std::uintptr_t place_step = std::uintptr_t{1} << 32;
 [[maybe_unused]] constexpr Places all_places[] = {
-    {std::uintptr_t{1} << 44, 1536,
-     std::uintptr_t{1} << 47},                                // x86-64, aarch64 with 48 bits: the last window ends below 0x1a..
+    {std::uintptr_t{1} << 44, 5632,
+     std::uintptr_t{1} << 47},                                // x86-64, aarch64 with 48 bits: the last window ends below 0x2a..
     {std::uintptr_t{1} << 40, 128, std::uintptr_t{1} << 42},  // aarch64 with 42 bits
     {std::uintptr_t{1} << 36, 16, std::uintptr_t{1} << 39},   // and with 39 bits
 };
-[[maybe_unused]] constexpr int place_attempts = 4;
+[[maybe_unused]] constexpr int attempts_per_distance = 8;
 
 constexpr std::uint32_t largest_reservation = 1U << 22;  // granules: 256 GiB
 constexpr std::uint32_t smallest_reservation = 256;      // granules: 16 MiB
 constexpr std::uint32_t min_step = 64, max_step = 1024;  // granules: 4 MiB, 64 MiB
 constexpr std::size_t records_size = std::size_t{max_granules} * sizeof(Record);
 
-[[maybe_unused]] std::uint64_t random_bits() noexcept {
-  const unsigned long address = os::auxiliary_value(AT_RANDOM);
-  if (address == 0) return 0;
-  std::uint64_t bits;
-  __builtin_memcpy(&bits, pointer_to(address), sizeof bits);
-  return bits * 0x9e3779b97f4a7c15U;  // other libraries use the raw ones
-}
-
 }  // namespace
 
-bool Window::open() noexcept { return open_anywhere() || open_reserved(); }
+bool Window::open(std::uint32_t& mapped) noexcept {
+  mapped = 0;
+  if (limit_ != 0) return true;  // what was opened after it failed
+  const os::Mapped result = open_anywhere(mapped);
+  if (result == os::Mapped::yes) return true;
+  limit_ = 0;
+  return result == os::Mapped::occupied && open_reserved();
+}
 
-bool Window::open_anywhere() noexcept {
+// Refused: there are such addresses, and no memory.
+os::Mapped Window::open_anywhere([[maybe_unused]] std::uint32_t& mapped) noexcept {
 #if !defined(TERRACE_SANITIZED)  // sanitizers tolerate mappings only where the kernel puts them
-  std::uint64_t random = random_bits();
+  Random random;
+  random.seed(os::process_secret(address_of(this)));  // another heap in the process looks elsewhere
   for (const Places& places : all_places) {
-    for (int i = 0; i < place_attempts; ++i, random = random * 0x5851f42d4c957f2dU + 1) {
-      const std::uintptr_t place = places.lowest + (random >> 52) % places.count * place_step;
-      // A page there and then nothing: only to learn whether the place exists on this machine and is free.
-      if (os::look_at(pointer_to(place), os::page_size()) != os::Mapped::yes) continue;
-      limit_ = static_cast<std::uint32_t>(min_of<std::uintptr_t>(max_granules, (places.end - place) >> granule_shift));
-      place_at(pointer_to(place), pointer_to(place - map_size - records_size));
-      return true;
-    }
+    const os::Mapped result = open_among(places, random, mapped);
+    if (result == os::Mapped::yes) return result;
+    if (result == os::Mapped::refused && os::look_at(base_, os::page_size()) == os::Mapped::yes) return result;
   }
 #endif
-  return false;
+  return os::Mapped::occupied;
+}
+
+// As far from everything else as there is such a place: another heap's window will grow, and so will what lies below its base.
+// Where the kernel does not tell what is vacant, the distance is left to chance. Refused: nothing is at the last place.
+os::Mapped Window::open_among(const Places& places, Random& random, std::uint32_t& mapped) noexcept {
+  constexpr std::size_t metadata = map_size + records_size;
+  for (std::uintptr_t distance = std::uintptr_t{max_granules} << granule_shift; distance >= place_step / 2; distance /= 2) {
+    for (int i = 0; i < attempts_per_distance; ++i) {
+      const std::uintptr_t place = places.lowest + random.below(places.count) * place_step;
+      const std::uintptr_t from = place - metadata - min_of(distance, place - metadata);
+      if (!os::is_vacant(pointer_to(from), min_of(place + distance, places.end) - from)) continue;
+      limit_ = static_cast<std::uint32_t>(min_of<std::uintptr_t>(max_granules, (places.end - place) >> granule_shift));
+      place_at(pointer_to(place), pointer_to(place - metadata));
+      const os::Mapped result = claim(mapped);
+      if (result != os::Mapped::occupied) return result;
+    }
+  }
+  return os::Mapped::occupied;
+}
+
+// Whoever maps first has the place.
+os::Mapped Window::claim(std::uint32_t& mapped) noexcept {
+  for (const std::uint32_t granules : {min_step, 1U}) {
+    const os::Mapped result = map_granules(0, granules);
+    if (result == os::Mapped::yes) {
+      advance(0, granules);
+      mapped = granules;
+    } else {
+      release_metadata();
+    }
+    if (result != os::Mapped::refused || granules == 1) return result;
+  }
+  return os::Mapped::refused;
+}
+
+// Of a window that has no granules.
+void Window::release_metadata() noexcept {
+  std::byte *const map = reinterpret_cast<std::byte*>(map_), *const records = reinterpret_cast<std::byte*>(records_);
+  const auto bytes = static_cast<std::size_t>((map_end_ - map) + (records_end_ - records));
+  if (map_end_ != map) os::release(map, static_cast<std::size_t>(map_end_ - map));
+  if (records_end_ != records) os::release(records, static_cast<std::size_t>(records_end_ - records));
+  os::count_metadata(os::Metadata::spans, std::uint64_t{0} - bytes);
+  place_at(base_, records);
 }
 
 bool Window::open_reserved() noexcept {
@@ -109,36 +150,41 @@ os::Mapped Window::map_range(std::byte* from, std::byte* to, bool adjacent) noex
 
 // Lengthens an array that is mapped up to `end`; [used, needed) will be written. What is before belongs to an obstacle: it can
 // be read, so that any address in the window may be looked up, and takes no memory, whatever the rule of overcommitment.
-bool Window::extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept {
+os::Mapped Window::extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept {
   const std::size_t page = os::page_size();
   needed = pointer_to(round_up(address_of(needed), page));
-  if (needed <= end) return true;
+  if (needed <= end) return os::Mapped::yes;
   used = max_of(end, static_cast<std::byte*>(pointer_to(address_of(used) / page * page)));
   const auto skipped = static_cast<std::size_t>(used - end);
-  if (skipped != 0 && os::map_zeroes(end, skipped) != os::Mapped::yes) return false;
-  if (map_range(used, needed, adjacent && skipped == 0) != os::Mapped::yes) {
+  os::Mapped result = skipped == 0 ? os::Mapped::yes : os::map_zeroes(end, skipped);
+  if (result != os::Mapped::yes) return result;
+  result = map_range(used, needed, adjacent && skipped == 0);
+  if (result != os::Mapped::yes) {
     if (skipped != 0) os::release(end, skipped);
-    return false;
+    return result;
   }
   os::count_metadata(os::Metadata::spans, static_cast<std::uint64_t>(needed - used));
   end = needed;
-  return true;
+  return result;
 }
 
-bool Window::extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept {
+os::Mapped Window::extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex end = first + granules;
   const auto bytes = [](auto* p) { return reinterpret_cast<std::byte*>(p); };
-  return extend_array(map_end_, bytes(map_ + first), bytes(map_ + end), map_end_ != bytes(map_)) &&
-         extend_array(records_end_, bytes(records_ + first), bytes(records_ + end), records_end_ != bytes(records_));
+  const os::Mapped result = extend_array(map_end_, bytes(map_ + first), bytes(map_ + end), map_end_ != bytes(map_));
+  if (result != os::Mapped::yes) return result;
+  return extend_array(records_end_, bytes(records_ + first), bytes(records_ + end), records_end_ != bytes(records_));
 }
 
 // The granules first: who asks for terabytes is refused before metadata is mapped for them.
 os::Mapped Window::map_granules(GranuleIndex first, std::uint32_t granules) noexcept {
   const bool adjacent = first == frontier_ && first != 0 && record(first - 1).state != State::unmapped;
-  const os::Mapped result = map_range(address(first), address(first + granules), adjacent);
-  if (result != os::Mapped::yes || extend_metadata(first, granules)) return result;
+  os::Mapped result = map_range(address(first), address(first + granules), adjacent);
+  if (result != os::Mapped::yes) return result;
+  result = extend_metadata(first, granules);
+  if (result == os::Mapped::yes) return result;
   if (!reserved_) os::release(address(first), std::size_t{granules} << granule_shift);
-  return os::Mapped::refused;
+  return frontier_ == 0 ? result : os::Mapped::refused;  // the metadata of a window that has begun can not go elsewhere
 }
 
 // At the frontier is not room for `granules`. Steps of doubled length find where there is, then halving finds the first such
@@ -181,14 +227,18 @@ GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcep
     result = map_granules(first, mapped);
   }
   if (result != os::Mapped::yes) return no_granule;
-  TERRACE_ASSERT(first >= frontier_ && first + mapped <= limit_, "window: the frontier goes back, or beyond the limit");
-  TERRACE_ASSERT(map_end_ >= reinterpret_cast<std::byte*>(map_ + first + mapped) &&
-                     records_end_ >= reinterpret_cast<std::byte*>(records_ + first + mapped),
-                 "window: granules below the frontier have no metadata");
-  frontier_ = first + mapped;
-  committed_.add(std::uint64_t{mapped} << granule_shift);
-  extent_.store(std::size_t{frontier_} << granule_shift, std::memory_order_release);  // [W1]
+  advance(first, mapped);
   return first;
+}
+
+void Window::advance(GranuleIndex first, std::uint32_t granules) noexcept {
+  TERRACE_ASSERT(first >= frontier_ && first + granules <= limit_, "window: the frontier goes back, or beyond the limit");
+  TERRACE_ASSERT(map_end_ >= reinterpret_cast<std::byte*>(map_ + first + granules) &&
+                     records_end_ >= reinterpret_cast<std::byte*>(records_ + first + granules),
+                 "window: granules below the frontier have no metadata");
+  frontier_ = first + granules;
+  committed_.add(std::uint64_t{granules} << granule_shift);
+  extent_.store(std::size_t{frontier_} << granule_shift, std::memory_order_release);  // [W1]
 }
 
 void Window::purge_records(GranuleIndex first, std::uint32_t granules) const noexcept {

@@ -21,12 +21,19 @@
 
 #include <atomic>
 
+namespace terrace {
+class Random;
+}
+
 namespace terrace::span {
+
+struct Places;
 
 class Window {
  public:
-  /// Finds a place. False: no address space at all. Call once, before anything else.
-  bool open() noexcept;
+  /// Finds a place and maps the first granules there, unless all of it is reserved: then `mapped` is 0. False: no addresses, or
+  /// no memory, now. Before anything else, until it succeeds.
+  bool open(std::uint32_t& mapped) noexcept;
 
   /// Maps at least `granules` more at the frontier; they are contiguous and zero. Their first index, or no_granule.
   /// Caller holds the lock of the span level.
@@ -62,14 +69,18 @@ class Window {
 
  private:
   friend struct introspect::Layout;
-  bool open_anywhere() noexcept;
+  os::Mapped open_anywhere(std::uint32_t& mapped) noexcept;
+  os::Mapped open_among(const Places& places, Random& random, std::uint32_t& mapped) noexcept;
+  os::Mapped claim(std::uint32_t& mapped) noexcept;
+  void release_metadata() noexcept;
   void place_at(std::byte* base, std::byte* records) noexcept;
   bool open_reserved() noexcept;
   bool reserve(std::uint32_t granules) noexcept;
-  bool extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept;
-  bool extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept;
+  os::Mapped extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept;
+  os::Mapped extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept;
   os::Mapped map_range(std::byte* from, std::byte* to, bool adjacent) noexcept;
   os::Mapped map_granules(GranuleIndex first, std::uint32_t granules) noexcept;
+  void advance(GranuleIndex first, std::uint32_t granules) noexcept;
   GranuleIndex behind_obstacle(std::uint32_t granules) const noexcept;
 
   std::byte* base_ = nullptr;

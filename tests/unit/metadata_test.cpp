@@ -72,8 +72,8 @@ TEST(MetadataDeathTest, of_checks_lies_between_guards) {
 
 TEST(Metadata, of_the_window_is_the_map_and_the_records_below_the_frontier) {
   static auto* const spans = new span::Spans;
-  ASSERT_TRUE(spans->open());
   const std::uint64_t before = metadata_bytes(Metadata::spans);
+  ASSERT_TRUE(spans->open());
   for (const std::uint32_t granules : {1U, 1000U}) {
     ASSERT_NE(spans->take(granules, span::State::taken).first, span::no_granule);
     const std::size_t below = spans->window().extent() >> span::granule_shift;

@@ -26,8 +26,16 @@ struct Machine {
   std::size_t largest_reservation = ~std::size_t{0};  // as under RLIMIT_AS
   std::size_t reserved = 0;                           // by the call that succeeded
   unsigned looks = 0;
+  bool full = false;  // no memory is mapped
+  int rival_at = -1;  // before this one of the calls to map, somebody else maps a page there
+  void* rival = nullptr;
 };
 Machine machine;
+
+void map_before(void* address) {
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+  machine.rival = mmap(address, page_size(), PROT_READ, flags, -1, 0);
+}
 
 }  // namespace
 
@@ -37,7 +45,8 @@ Mapped wrap_look_at(void* address, std::size_t bytes) noexcept {
 }
 
 Mapped wrap_map_at(void* address, std::size_t bytes) noexcept {
-  return address_of(address) + bytes > machine.end ? Mapped::refused : real_map_at(address, bytes);
+  if (machine.rival_at >= 0 && machine.rival_at-- == 0) map_before(address);
+  return machine.full || address_of(address) + bytes > machine.end ? Mapped::refused : real_map_at(address, bytes);
 }
 
 void* wrap_reserve(std::size_t bytes, void* hint) noexcept {
@@ -61,11 +70,11 @@ class WindowTest : public testing::Test {
     os::machine = {};
   }
   // A window is for the life of a process, and these are all in one.
+  static constexpr std::size_t metadata = Window::map_size + max_granules * sizeof(Record);
   void forget() {
     for (const Range& r : obstacles_) munmap(r.start, r.bytes);
     obstacles_.clear();
-    if (window().movable()) {
-      constexpr std::size_t metadata = Window::map_size + max_granules * sizeof(Record);
+    if (window().movable() && window().base() != nullptr) {
       // Not by libc's function: a sanitizer would clear its shadow of terabytes.
       syscall(SYS_munmap, window().base() - metadata, metadata + max_granules * granule_size);
     }
@@ -168,6 +177,61 @@ TEST_F(WindowTest, machines_with_fewer_addresses_have_a_place_too) {
     fill(100);
     forget();
   }
+}
+
+// Whoever looks at a place before mapping there may find it taken when it maps: the granules, the page map, the records.
+TEST_F(WindowTest, a_place_that_somebody_else_takes_a_moment_earlier_is_left_for_another) {
+  for (int rival_at = 0; rival_at < 3; ++rival_at) {
+    os::machine.rival_at = rival_at;
+    ASSERT_TRUE(spans_->open());
+    fill(10);
+    ASSERT_NE(os::machine.rival, nullptr);
+    EXPECT_EQ(munmap(os::machine.rival, os::page_size()), 0) << "it was replaced";
+    EXPECT_GT(window().extent(), 0U);
+    const auto near = [&](const Window& w) {  // of what the window will map
+      return address_of(os::machine.rival) + metadata >= address_of(w.base()) &&
+             address_of(os::machine.rival) < address_of(w.base()) + window().extent();
+    };
+    EXPECT_FALSE(near(window()));
+    forget();
+  }
+}
+
+TEST_F(WindowTest, windows_of_many_heaps_lie_apart) {
+  std::vector<std::unique_ptr<Spans>> heaps(16);
+  for (auto& heap : heaps) {
+    heap = std::make_unique<Spans>();
+    ASSERT_TRUE(heap->open());
+  }
+  for (const auto& one : heaps) {
+    for (const auto& other : heaps) {
+      const std::uintptr_t a = address_of(one->window().base()), b = address_of(other->window().base());
+      if (a < b) {
+        EXPECT_GT(b - a, metadata + 16 * 1024 * mib);
+      }
+    }
+  }
+  for (auto& heap : heaps) {
+    std::swap(spans_, heap);
+    fill(100);
+    std::swap(spans_, heap);
+  }
+  for (auto& heap : heaps) {
+    std::swap(spans_, heap);
+    forget();
+  }
+}
+
+TEST_F(WindowTest, without_memory_it_opens_later) {
+  os::machine.full = true;
+  EXPECT_FALSE(spans_->open());
+  EXPECT_EQ(os::machine.reserved, 0U);
+  os::machine.full = false;
+  ASSERT_TRUE(spans_->open());
+  const std::byte* const base = window().base();
+  ASSERT_TRUE(spans_->open());  // the heap does, when what comes after fails
+  EXPECT_EQ(window().base(), base);
+  fill(10);
 }
 
 #endif

@@ -79,6 +79,13 @@ Mapped look_at(void* address, std::size_t bytes) noexcept {
   return result;
 }
 
+// A mapping of no kind: whether something is in its place is looked at before the kind is.
+bool is_vacant(void* address, std::size_t bytes) noexcept {
+  const long r = mmap(address, bytes, PROT_NONE, MAP_ANONYMOUS | MAP_FIXED_NOREPLACE);
+  if (!failed(r)) release(pointer_or_null(r), bytes);
+  return r == -EINVAL || !failed(r);
+}
+
 Mapped map_at(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ | PROT_WRITE); }
 
 Mapped map_zeroes(void* address, std::size_t bytes) noexcept { return map_exactly(address, bytes, PROT_READ); }
