@@ -6,6 +6,7 @@
 #include "heap/cleared.h"
 #include "heap/fast_path.h"
 #include "os/environment.h"
+#include "os/memory.h"
 
 #include <cerrno>
 #include <cstring>
@@ -30,6 +31,7 @@ constexpr Heap::Redirect to_checker{
 
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
+constexpr std::size_t worth_purging = 16 * kib;                    // realloc: behind what a block was shortened to
 
 }  // namespace
 
@@ -211,31 +213,39 @@ std::size_t Heap::usable_size_slow(const void* p, const char* function) noexcept
 
 namespace {
 
-// Who grows by a little will do so again: classes in steps of a cache line would have each string copied at every step.
+// Who grows by a little will do so again.
 std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
-  if (size <= have || size - have > have / 8) return size;
-  return min_of(size + size / 4, SizeRule::largest);
+  return size <= have || size - have > have / 8 ? size : with_room_to_grow(size);
+}
+
+// Of a block for what was larger before. Whoever had it last may have left pages that it does not need.
+void give_end_back(void* block, std::size_t size) noexcept {
+  const std::uintptr_t page = os::page_size(), end = address_of(block) + class_size(class_for(size));
+  const std::uintptr_t from = round_up(address_of(block) + size, page);
+  if (end >= from + worth_purging)
+    os::purge(static_cast<std::byte*>(block) + (from - address_of(block)), end - end % page - from);
 }
 
 }  // namespace
 
-// The size of the small block p; 0 when it is none. A look as close as free()'s: whether a block starts there is seen later.
-std::size_t Heap::small_size(const void* p) const noexcept {
-  if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return 0;  // [H1]
+// The class of the small block p; 0 when it is none. A look as close as free()'s: whether a block starts there is seen later.
+SizeClass Heap::small_class(const void* p) const noexcept {
+  if (!ready_.load(std::memory_order_acquire) || !spans_.window().contains(p)) return {};  // [H1]
   const HomeClass h = slabs_.home_class_of(p);
-  if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return 0;
+  if (index(h) == 0 || address_of(p) % SizeRule::quantum != 0) return {};
   if constexpr (hardened) {
     if (!slabs_.is_block(p)) report_invalid_pointer("realloc", p);
     if (is_freed(p)) report_double_free("realloc", p);
   }
-  return class_size(class_of(h));
+  return class_of(h);
 }
 
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
   if (p == nullptr) return heap::allocate(size);
   if (redirect_ != nullptr) [[unlikely]]
     return redirect_->reallocate(p, size);
-  std::size_t have = small_size(p);
+  const SizeClass c = small_class(p);
+  std::size_t have = class_size(c);
   if (have == 0) {
     have = usable_size(p, "realloc");
     if (size > SizeRule::largest) {
@@ -246,7 +256,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
         return moved;
       }
     }
-  } else if (size <= have && size > too_small_for(have)) {
+  } else if (size <= have && size > too_small_for(c)) {
     return p;
   } else if (!slabs_.is_block(p)) {
     report_invalid_pointer("realloc", p);
@@ -261,6 +271,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     if (fresh == nullptr) return p;
   }
   std::memcpy(fresh, p, min_of(have, size));
+  if (size < have) give_end_back(fresh, size);
   heap::free(p);
   return fresh;
 }

@@ -155,7 +155,7 @@ class Heap {
   void repair_in_child() noexcept;
 
   bool with_random_line() noexcept;
-  std::size_t small_size(const void* p) const noexcept;
+  SizeClass small_class(const void* p) const noexcept;
 
   std::atomic<bool> ready_{false};
   os::RankedMutex<os::Rank::opening> open_mutex_;

@@ -12,7 +12,8 @@ using span::granule_size;
 using span::Record;
 
 constexpr std::size_t largest_request = std::size_t{span::max_granules} * granule_size - 2 * granule_size;
-constexpr std::size_t lines_step = 37;  // odd: visits all 64 sets
+constexpr std::size_t worth_giving_back = 4;  // one in so many parts of a block
+constexpr std::size_t lines_step = 37;        // odd: visits all 64 sets
 constexpr std::size_t worth_moving_pages =
     1 * mib;  // below, copying costs less than changing page tables and faulting the old ones in again
 
@@ -59,6 +60,7 @@ void Large::free(void* p, std::uint64_t now) noexcept {
 
 void Large::set_live_bytes(LargeRecord& l, std::size_t size) noexcept {
   counters_.live_bytes.add(size - l.requested);  // modulo 2^64
+  l.filled = max_of<std::uint64_t>(l.filled, size);
   set_requested(l, size);
 }
 
@@ -92,15 +94,27 @@ bool Large::resize(void* p, std::size_t size) noexcept {
     if (!spans_->extend(r.first, want)) return false;
     counters_.grown_in_place.add();
   }
-  if (l.lies == Lies::in_place) {
-    if (want < r.granules) spans_->shorten(r.first, want);
-  } else if (want == r.granules) {
-    l.lies = Lies::both;
-  } else if (want + seam < r.granules) {
-    shorten_apart(r, want);
-  }
+  if (want == r.granules && l.lies == Lies::apart) l.lies = Lies::both;
+  shorten(r, want, size);
   set_live_bytes(l, size);
   return true;
+}
+
+// To `granules` for a block of `size` bytes, or not at all. The part is of what it was when pages went last: in small steps,
+// too, few system calls are made.
+void Large::shorten(Record& r, std::uint32_t granules, std::size_t size) noexcept {
+  LargeRecord& l = part(r);
+  const bool gives_back = size < l.filled - l.filled / worth_giving_back;
+  std::byte* const from = start_of(r) + round_up(l.granule * granule_size + l.line + size, page_);
+  if (gives_back) l.filled = size;
+  if (l.lies != Lies::in_place) {
+    if (granules + seam < r.granules) shorten_apart(r, granules);
+    if (gives_back) os::purge(from, static_cast<std::size_t>(start_of(r) + length_of(r) - from));
+  } else if (gives_back) {
+    spans_->shorten(r.first, granules, from);
+  } else if (granules < r.granules) {
+    spans_->shorten(r.first, granules);
+  }
 }
 
 // The last granule stays in the window's mapping here, too, so that what is mapped anew before it becomes one with it.

@@ -27,6 +27,7 @@ enum class Lies : std::uint8_t {
 /// Belongs to whoever has the block.
 struct LargeRecord {
   std::uint64_t requested;  // bytes asked for
+  std::uint64_t filled;     // the most that was asked for since pages of it were given back last
   std::uint32_t line;       // offset of the block in the granule where it starts
   std::uint32_t granule;    // that one, from the first of the span
   Lies lies;
@@ -147,6 +148,7 @@ class Large {
     l.lies = Lies::in_place;
     l.granule = granule;
     l.line = line;
+    l.filled = size;
     set_requested(l, size);
   }
   std::byte* start_of(const span::Record& r) const noexcept { return spans_->window().address(r.first); }
@@ -154,6 +156,7 @@ class Large {
   void make_zero(const span::Spans::Span& found, void* p, std::size_t size) noexcept;
   bool start_move(const span::Record& from, std::uint32_t granules) noexcept;
   bool finish_move(const span::Record& from, span::Record& to) noexcept;
+  void shorten(span::Record& r, std::uint32_t granules, std::size_t size) noexcept;
   void shorten_apart(span::Record& r, std::uint32_t granules) noexcept;
   void release(span::Record& r, std::uint64_t now) noexcept;
   void replace(span::GranuleIndex first) noexcept;

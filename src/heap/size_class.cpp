@@ -20,5 +20,13 @@ consteval bool homes_round_trip() {
 }
 static_assert(homes_round_trip());
 
+consteval bool room_to_grow_is_left() {
+  for (std::size_t size = cache_line; size <= SizeRule::largest; size += 8) {
+    if (size <= too_small_for(class_for(with_room_to_grow(size)))) return false;
+  }
+  return true;
+}
+static_assert(room_to_grow_is_left());
+
 }  // namespace
 }  // namespace terrace::heap

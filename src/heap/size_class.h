@@ -155,9 +155,24 @@ constexpr SizeClass class_for(std::size_t size) noexcept {
   return class_of(home_at(home_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]));
 }
 
-/// The sizes up to this one are too small for a block of `have` bytes: realloc takes another. Nothing is won by a smaller block
-/// in the same line.
-constexpr std::size_t too_small_for(std::size_t have) noexcept { return have <= cache_line ? 0 : have / 2; }
+/// Of a block that grows by a little, realloc makes the next one for a quarter more: classes in steps of a cache line would
+/// have each string copied at every step.
+inline constexpr std::size_t room_share = 4;
+constexpr std::size_t with_room_to_grow(std::size_t size) noexcept {
+  return min_of(size + size / room_share, SizeRule::largest);
+}
+
+/// The sizes up to this one are too small for a block of the class: realloc takes another. Three quarters of the block, but no
+/// size that a block of this class is taken for to have room to grow: it would go back and forth. Nothing is won by a smaller
+/// block in the same line.
+inline constexpr std::size_t shrink_share = 4;
+constexpr std::size_t too_small_for(SizeClass c) noexcept {
+  const std::size_t have = class_size(c);
+  if (have <= cache_line) return 0;
+  const std::size_t most = have - have / shrink_share;
+  if (is_aligned_class(c)) return most;
+  return min_of(most, class_sizes.bytes[index(c) - 1] * room_share / (room_share + 1));
+}
 
 /// To which sizes realloc brings a block without moving it: above + 1 to above + count. None of what is no small block.
 struct InPlace {
@@ -168,7 +183,8 @@ struct InPlace {
 consteval std::array<InPlace, page_map_values> make_sizes_in_place() {
   std::array<InPlace, page_map_values> table{};
   for (std::size_t i = 1; i < home_class_count && index(class_of(home_at(i))) < class_count; ++i) {
-    const std::size_t have = class_size(class_of(home_at(i))), above = too_small_for(have);
+    const SizeClass c = class_of(home_at(i));
+    const std::size_t have = class_size(c), above = too_small_for(c);
     table.at(i) = {.above = static_cast<std::uint32_t>(above), .count = static_cast<std::uint32_t>(have - above)};
   }
   return table;

@@ -79,6 +79,23 @@ void Spans::strip(GranuleIndex first) noexcept {
   insert_free(first, State::clean, granules, 0, granules);
 }
 
+// The pages go while the span is whole, and its owner's. In a program that shrinks and lengthens a block in turn they stay.
+void Spans::shorten(GranuleIndex first, std::uint32_t granules, std::byte* from) noexcept {
+  const std::uint32_t rest = record(first).granules - granules;
+  const auto bytes = static_cast<std::size_t>(window_.address(first) + bytes_of(granules + rest) - from);
+  const bool stays = dirty_bytes_.read() + bytes <= retention_.allowance();
+  const bool purged = !stays && purge_in_pieces(from, bytes);
+  if (rest == 0) return;
+  if (!purged) return shorten(first, granules);
+  const GranuleIndex behind = split(first, granules);
+  {
+    const os::LockGuard guard(mutex_);
+    counters_.purged_bytes.add(bytes);
+    retention_.given_back(bytes);
+  }
+  give_fresh(behind);
+}
+
 // Until no more than `bytes` are dirty. Several threads may be in here, each with spans of its own.
 std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
   std::uint64_t sum = 0;

@@ -40,6 +40,7 @@ class Retention {
     const std::uint64_t beyond = lately_.read() - min_of(lately_.read(), rule_.small);
     return max_of(rule_.floor + beyond / rule_.share, allowance_.read());
   }
+  std::uint64_t allowance() const noexcept { return allowance_.read(); }
   void given_back(std::uint64_t bytes) noexcept { regrettable_.add(bytes); }
   /// Memory without pages was needed. What grows beyond what was given back is no regret. The allowance rises by 1/share of it:
   /// a larger share is for pieces that share pages, of which the same must be regretted so often before it is kept.

@@ -207,6 +207,7 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex behind = first + have;
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (behind >= frontier || !is_free(record(behind).state) || record(behind).granules < more) return false;
+  if (record(behind).state == State::clean) retention_.needed(bytes_of(more));
   carve(behind, more, State::interior, Cut::whole, record(first).node);
   set_ends(first, granules);
   return true;

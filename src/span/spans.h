@@ -68,6 +68,9 @@ class Spans {
   bool extend(GranuleIndex first, std::uint32_t granules) noexcept;
   /// Shortens a span in place; as give().
   void shorten(GranuleIndex first, std::uint32_t granules) noexcept;
+  /// The same, or leaves it as long as it is, and gives its pages from `from` on back at once, unless so much is wanted again
+  /// and again. `from` lies in the last granule that is left, or at its end.
+  void shorten(GranuleIndex first, std::uint32_t granules, std::byte* from) noexcept;
   /// Shortens a span in place; what is behind becomes a taken span of its own. Its first granule.
   GranuleIndex split(GranuleIndex first, std::uint32_t granules) noexcept;
 

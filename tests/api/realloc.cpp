@@ -80,6 +80,17 @@ TEST(realloc_, keeps_the_content_when_growing_and_shrinking_by_a_factor) {
   walk(sizes);
 }
 
+TEST(realloc_, keeps_the_content_when_shrinking_by_small_parts_and_growing_again) {
+  for (const std::size_t part : {std::size_t{4}, std::size_t{9}, std::size_t{40}}) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 3 * mib; size > 1; size -= size / part + 1) {
+      sizes.push_back(size);
+      if (sizes.size() % 7 == 0) sizes.push_back(size + size / 2);
+    }
+    walk(sizes);
+  }
+}
+
 TEST(realloc_, keeps_the_content_between_all_kinds_of_size) {
   const std::vector<std::size_t> kinds = {1,         16,        17,        100, 1000,    4096,   10000, 32 * kib, 32 * kib + 1,
                                           100 * kib, 128 * kib, 300 * kib, mib, mib + 1, 5 * mib};

@@ -38,6 +38,11 @@ def resident_while_it_goes_round(h):
         h.run(setting, [h.program("residency"), "turns"])
 
 
+def resident_after_shrinking(h):
+    on_every_rung(h, "shrunk 260000 140000 0", "shrunk 400000 270000 0", "shrunk 400000 270000 4096", "shrunk 3000000 300000 0",
+                  "shrunk 600000 100000 10000", "shrunk 6000 2000 0")
+
+
 def giving_back_faults_nothing_in(h):
     command = [h.program("residency"), "huge_pages"]
     if h.execute(h.terrace(), command).returncode == 77:
@@ -47,4 +52,4 @@ def giving_back_faults_nothing_in(h):
 
 
 ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation, resident_after_a_spike,
-       resident_after_many_threads, resident_while_it_goes_round]
+       resident_after_many_threads, resident_while_it_goes_round, resident_after_shrinking]

@@ -50,6 +50,29 @@ TEST_F(SpansTest, extends_into_what_is_free_behind_and_no_further) {
   EXPECT_EQ(spans_->take(2, State::taken).first, a.first + 1);
 }
 
+TEST_F(SpansTest, shortened_by_pages_it_gives_them_back_at_once) {
+  const auto a = spans_->take(6, State::taken);
+  std::memset(memory(a.first), 1, 6 * granule_size);
+  spans_->shorten(a.first, 2, memory(a.first) + granule_size + granule_size / 2);
+  EXPECT_EQ(spans_->dirty_bytes(), 0U);
+  EXPECT_EQ(spans_->counters().purged_bytes.read(), 4 * granule_size + granule_size / 2);
+  EXPECT_EQ(memory(a.first)[granule_size + granule_size / 2 - 1], std::byte{1});
+  EXPECT_EQ(memory(a.first)[granule_size + granule_size / 2], std::byte{0});
+  const auto b = spans_->take(4, State::taken);
+  EXPECT_EQ(b.first, a.first + 2);
+  EXPECT_TRUE(b.clean);
+}
+
+TEST_F(SpansTest, a_span_that_is_shortened_and_lengthened_in_turn_keeps_its_pages) {
+  const auto a = spans_->take(6, State::taken);
+  for (int turn = 0; turn < 3; ++turn) {
+    std::memset(memory(a.first), 1, 6 * granule_size);
+    spans_->shorten(a.first, 2, memory(a.first) + 2 * granule_size);
+    EXPECT_EQ(spans_->dirty_bytes(), turn == 0 ? 0 : 4 * granule_size) << turn;
+    ASSERT_TRUE(spans_->extend(a.first, 6));
+  }
+}
+
 TEST_F(SpansTest, purged_memory_is_zero_again_and_counted) {
   const auto a = spans_->take(4, State::taken);
   std::memset(memory(a.first), 1, 4 * granule_size);

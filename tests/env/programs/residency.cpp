@@ -195,6 +195,28 @@ void turns() {
   check(resident() - std::min(resident(), at_start) <= floor_of_bound + beside_the_bound + bookkeeping, "too much is kept");
 }
 
+// Blocks shrink to a part of what they were, by so many bytes at a time (0: at once).
+void shrunk(std::size_t size, std::size_t to, std::size_t step) {
+  while (count < 200 * mib / size) take(size);
+  for (Block* b = blocks; b != blocks + count; ++b) {
+    for (std::size_t left = size; left != to;) {
+      left = step == 0 || left < to + step ? to : left - step;
+      auto* const p = static_cast<char*>(opaque(std::realloc(b->start, left)));
+      check(p != nullptr && p[0] == 1 && p[left - 1] == 1, "realloc lost the content");
+      *b = {p, left};
+    }
+  }
+  check_bound("shrunk", beside_the_bound);
+  // A span of its own gives pages back by itself, and needs no bound.
+  if (to > 256 * kib && step == 0)
+    check(resident() - at_start <= live_pages() + bookkeeping, "the ends of shrunk blocks are resident");
+  malloc_trim(0);
+  const std::size_t after = resident() - std::min(resident(), at_start), live = live_pages();
+  say_resident("trimmed", after, live);
+  // By steps, the last ones are too small for anything to be done.
+  check(after <= live + live / (step == 0 ? 16 : 3) + bookkeeping, "the ends of shrunk blocks are resident after a trim");
+}
+
 // The mapping that a block lies in may have huge pages. Giving memory back must not fault any in.
 void huge_pages() {
   void* const block = opaque(std::malloc(256 * mib));
@@ -281,6 +303,8 @@ int main(int argc, char** argv) {
   if (shape == "aligned") aligned();
   if (shape == "spike") spike(std::strtoull(argv[2], nullptr, 10), argv[3]);
   if (shape == "turns") turns();
+  if (shape == "shrunk")
+    shrunk(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10), std::strtoull(argv[4], nullptr, 10));
   if (shape == "huge_pages") huge_pages();
   if (shape == "threads") threads(std::atoi(argv[2]), std::strcmp(argv[3], "shared") == 0);
   ok();
