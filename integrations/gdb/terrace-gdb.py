@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import gdb
@@ -33,7 +32,7 @@ try:
 
     from terrace.debug.live import Pages, read_maps
     from terrace.debug.memory import Copy, Mapping, Memory, Segment, Thread, UnreadableError
-    from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
+    from terrace.debug.target import Capture, Described, Select, Target, described, likely_first
     from terrace.debug.umem.commands import COMMANDS, run
     from terrace.errors import TerraceError
 except ImportError as error:
@@ -145,7 +144,7 @@ class GdbTarget(Target):
                 found.append(described(mapping, file))
         return [each for each in found if each is not None]
 
-    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:
+    def capture(self, select: Select, registers: bool = True) -> Capture:  # noqa: ARG002
         """The process does not run: it is as gdb has it."""
         mappings = self.mappings()
         pages = Pages(self._pid) if self._is_live else None

@@ -106,8 +106,8 @@ def test_without_roots_each_kind_of_block_is_leaked(program, monkeypatch):
         target = open_target(str(process.pid))
         capture = target.capture
 
-        def without_registers(select):
-            copy = capture(select)
+        def without_registers(select, registers):
+            copy = capture(select, registers)
             copy.threads.clear()
             return copy
 

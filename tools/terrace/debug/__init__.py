@@ -2,6 +2,7 @@
 """The heap of another process or of a core file, read from outside by the library's descriptors.
 
 memory.py, live.py, core.py   where bytes come from
+ptrace.py, waiting.py         one moment of a process: its threads stopped, or all waiting
 layout.py                     what the library says of itself: src/introspect/descriptors.h
 heap.py, magazines.py         blocks, and which of them are free
 roots.py, reach.py            what a program can still reach

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import struct
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.ptrace import thread_of
-from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
+from terrace.debug.target import Capture, Described, Select, Target, described, likely_first
 from terrace.errors import TerraceError
 
 _PRSTATUS, _FPREGS, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
@@ -186,7 +185,7 @@ class CoreTarget(Target):
         if file.read(len(begun[0].data)) != begun[0].data.tobytes():
             raise TerraceError(f"{mapping.path} is not what it was when the core was written")
 
-    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:  # noqa: ARG002
+    def capture(self, select: Select, registers: bool = True) -> Capture:  # noqa: ARG002
         """All of it is there already."""
         threads = _threads(self._note)
         inside = self.inside(self._mappings, threads, self._program())

@@ -129,7 +129,7 @@ def group(heap: Heap, capture: Capture, leaked: Ints, graph: Graph) -> list[Grou
 
 def find(target: Target) -> Findings:
     layout = target.layout
-    capture = target.capture(readable_data)
+    capture = target.capture(readable_data, registers=True)
     began = time.monotonic()
     heap = Heap(layout, capture.memory, target.umem)
     magazines = Magazines(layout, capture.memory, heap.classes)

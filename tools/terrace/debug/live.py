@@ -9,7 +9,7 @@ import itertools
 import mmap
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,16 @@ import numpy.typing as npt
 from terrace.cells import human_bytes
 from terrace.debug import ptrace
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
-from terrace.debug.target import Capture, Described, Range, Target, described, likely_first
+from terrace.debug.target import (
+    Capture,
+    Described,
+    Range,
+    Select,
+    Target,
+    described,
+    likely_first,
+)
+from terrace.debug.waiting import all_waiting
 from terrace.errors import TerraceError
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -33,6 +42,7 @@ _SPARSE = 1 << 16  # longer requests look which pages there are
 # Seconds: to find all threads outside of Terrace; that those inside go on, at first and at most.
 _PATIENCE, _A_MOMENT, _LONGEST_MOMENT = 1.0, 0.0005, 0.05
 _ROUNDS = 16
+_LOOKS = 3  # for a moment in which no thread runs
 _TIMES_AS_MUCH = 2  # memory that findleaks takes, of what it copies
 
 Runs = npt.NDArray[np.uint64]  # a row each: address, bytes
@@ -257,25 +267,44 @@ class LiveTarget(Target):
                 return stack.enter_context(open(path, "rb"))
         return None
 
-    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:
+    def capture(self, select: Select, registers: bool = False) -> Capture:
         expected = sum(int(r[1]) for r in self._runs(select(self.mappings())))
         _expect_room(expected)
         room = _Room(expected + expected // 16 + (16 << 20)).bytes
+        for _ in range(0 if registers else _LOOKS):
+            capture = self._while_all_wait(select, room)
+            if capture is not None:
+                return capture
         with _first_in_line(), ptrace.stopped(self.pid) as process:
             threads, inside = self._outside(process)
-            mappings = self.mappings()
-            runs = self._runs(select(mappings))
-            total = int(runs[:, 1].sum())
-            if total > len(room):
-                raise TerraceError(f"process {self.pid} grew too fast to be copied: try again")
-            copying = time.monotonic()
-            _copy(self.pid, runs, room)
-            copied = time.monotonic()
-        ended = time.monotonic()
-        return Capture(
-            Copy(_segments(runs, room), self.memory), mappings, threads, total,
-            ended - process.since, copied - copying, inside,
-        )  # fmt: skip
+            capture = self._copied(select, room, threads)
+        capture.pause = time.monotonic() - process.since
+        capture.inside = inside
+        return capture
+
+    def _while_all_wait(self, select: Select, room: Bytes) -> Capture | None:
+        """Nobody is stopped; None: a thread ran, or is in Terrace."""
+        before = all_waiting(self.pid)
+        if before is None:
+            return None
+        threads = [waiting.thread for waiting in before]
+        if self.inside(self.mappings(), threads, self._program()):
+            return None
+        with _first_in_line():
+            capture = self._copied(select, room, threads)
+        return capture if all_waiting(self.pid) == before else None
+
+    def _copied(self, select: Select, room: Bytes, threads: list[Thread]) -> Capture:
+        mappings = self.mappings()
+        runs = self._runs(select(mappings))
+        total = int(runs[:, 1].sum())
+        if total > len(room):
+            raise TerraceError(f"process {self.pid} grew too fast to be copied: try again")
+        _copy(self.pid, runs, room)
+        return Capture(Copy(_segments(runs, room), self.memory), mappings, threads, total)
+
+    def _program(self) -> str:
+        return os.path.realpath(self._proc / "exe")
 
     def _runs(self, ranges: list[Range]) -> Runs:
         parts = [self._pages.runs(start, end) for start, end in ranges]
@@ -287,7 +316,7 @@ class LiveTarget(Target):
         Only such threads go on, so none that is outside gets in again. Now and then all do: one
         may wait for what another holds that does not look as if it were inside.
         """
-        program = os.path.realpath(self._proc / "exe")
+        program = self._program()
         mappings = self.mappings()
         ends = time.monotonic() + _PATIENCE
         moment = _A_MOMENT

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Stops the threads of a process and reads their registers: ptrace(2) by ctypes.
 
-A stop that was asked for with PTRACE_SEIZE and PTRACE_INTERRUPT sends no signal and is seen by
-nobody but the tracer; a system call that it interrupts is resumed.
+A stop that was asked for with PTRACE_SEIZE and PTRACE_INTERRUPT sends no signal. Most system calls
+that it interrupts are resumed; some fail with EINTR: docs/guide/debugging.md names them.
 """
 
 from __future__ import annotations

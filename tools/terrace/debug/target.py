@@ -15,6 +15,7 @@ from terrace.debug.memory import Copy, Mapping, Memory, Thread, UnreadableError
 from terrace.errors import TerraceError
 
 Range = tuple[int, int]
+Select = Callable[[list[Mapping]], list[Range]]
 
 # Words above the stack pointer in which a function of libc that Terrace calls has its return
 # address. More would meet what functions have left there that have returned.
@@ -48,8 +49,7 @@ class Capture:
     mappings: list[Mapping]
     threads: list[Thread]
     copied: int = 0
-    pause: float | None = None  # seconds that the process stood still; None: it did not run
-    copying: float = 0.0
+    pause: float | None = None  # seconds that the process stood still; None: nobody was stopped
     inside: int = 0  # threads that were within Terrace
     notes: list[str] = field(default_factory=list)
 
@@ -65,8 +65,9 @@ class Target(ABC):
     def mappings(self) -> list[Mapping]: ...
 
     @abstractmethod
-    def capture(self, select: Callable[[list[Mapping]], list[Range]]) -> Capture:
-        """A copy of what `select` chooses of the mappings."""
+    def capture(self, select: Select, registers: bool = False) -> Capture:
+        """A copy of what `select` chooses of the mappings. Threads of a process that waits have
+        no registers, unless those are asked for, which takes stopping them."""
 
     @abstractmethod
     def descriptors(self) -> list[Described]:

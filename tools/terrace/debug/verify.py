@@ -194,6 +194,8 @@ def lines(target: Target, verdict: Verdict) -> list[str]:
     result = [*verdict.faults, f"{target.title}: {found} in {what}", *c.notes]
     if c.pause is not None:
         result.append(f"the process stood still for {c.pause * 1000:.1f} ms")
+    elif c.copied:
+        result.append("no thread ran meanwhile, and none was stopped")
     if c.inside and verdict.faults:
         result.append("a thread was within Terrace: what it was about to do may show as a fault")
     return result
