@@ -54,13 +54,13 @@ struct Slabs::Met {
   std::uint32_t in_lists[3] = {}, empty = 0;
 };
 
-// [W4], and that nothing is on its way to the system.
+// [W5], and that nothing is on its way to the system.
 const char* Slabs::check_class(HomeClass h, const Met& met) noexcept {
   Class& c = class_at(h);
   for (const In in : {In::resident, In::bare}) {
     std::uint64_t in_lists = 0;
     for (unsigned node = 0; node < (is_object(h) ? 1 : nodes_); ++node) in_lists += listed(list_of(h, node, in), in);
-    if (in_lists != met.in_lists[static_cast<std::size_t>(in)]) return "W4: a list has other slabs than those that say so";
+    if (in_lists != met.in_lists[static_cast<std::size_t>(in)]) return "W5: a list has other slabs than those that say so";
   }
   if (c.empty != met.empty) return "slabs: the number of those that are free altogether is wrong";
   for (const Leaving& l : c.leaving) {
@@ -75,19 +75,21 @@ const char* Slabs::check_invariants() noexcept {
   const std::size_t classes = first_object_class + object_classes.chunks() * level::objects_per_chunk;
   const os::Scratch<Met[]> met(classes);
   if (met.get() == nullptr) return "no memory to look at the slabs";
-  std::uint64_t counted = 0;
+  std::uint64_t counted = 0, resident = 0;
   for (GranuleIndex i = 0; i < frontier; ++i) {
     if (window.record(i).state != slab_span) continue;
     if (const char* const broken = check_slab(i)) return broken;
     const SlabRecord& r = slab(i);
     const HomeClass h = home_at_granule(i);
     const In wanted = r.free_blocks == 0 ? In::none : r.waste.counted != 0 ? In::resident : In::bare;
-    if (r.list != static_cast<std::uint8_t>(wanted)) return "W4: a slab is in the wrong list";
+    if (r.list != static_cast<std::uint8_t>(wanted)) return "W5: a slab is in the wrong list";
     ++met.get()[index(h)].in_lists[r.list];
     if (r.free_blocks == r.block_count) ++met.get()[index(h)].empty;
     counted += std::uint64_t{r.waste.counted} * shape(h).stride;
+    resident += (std::uint64_t{r.block_count} - r.waste.holes) * shape(h).stride;
   }
   if (counted != waste_.read()) return "W3: waste() is not the sum over slabs";
+  if (resident != resident_.read()) return "W4: blocks with pages are not the sum over slabs";
   const char* broken = nullptr;
   for_each_class([&](HomeClass h) {
     if (broken == nullptr) broken = check_class(h, met.get()[index(h)]);

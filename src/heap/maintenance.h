@@ -31,6 +31,9 @@ class Maintenance {
 
   // surplus.cpp: the bound on all that is resident beyond what is live
   std::uint64_t surplus() const noexcept;
+  /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold: an
+  /// estimate by its share of all that left.
+  std::uint64_t pinned_by_levels() const noexcept;
   std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_beyond_bound(); }
   /// What slots and depots may hold and hold.
   std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
@@ -40,7 +43,7 @@ class Maintenance {
   void update_limits() noexcept;
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
   void keep_bound() noexcept {
-    if (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed)) [[unlikely]]
+    if (surplus() > surplus_bound() + tolerated()) [[unlikely]]
       shed();
   }
 
@@ -65,6 +68,13 @@ class Maintenance {
   std::uint64_t surplus_share() const noexcept;
   void shed() noexcept;
   void shed_down_to(std::uint64_t target) noexcept;
+  std::uint64_t unpin() noexcept;
+  void tolerate(std::uint64_t bytes) noexcept;
+  std::uint64_t tolerated() const noexcept {
+    return slabs_.in_use_bytes() < tolerated_above_.load(std::memory_order_relaxed)
+               ? 0
+               : tolerated_.load(std::memory_order_relaxed);
+  }
 
   span::Spans& spans_;
   Slabs& slabs_;
@@ -79,8 +89,9 @@ class Maintenance {
   Turn turn_ = Turn::slots;       // how far a round has come; guarded by mutex_, as
   std::uint32_t round_slot_ = 0;  // the next slot
   std::atomic<bool> round_unfinished_{false};
-  // Beyond the bound, in bytes: what could not be given back at the last try. relaxed: a stale one costs one more try.
-  std::atomic<std::uint64_t> tolerated_{0};
+  // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
+  // stale ones cost one more try.
+  std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};
   // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
   std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
 };

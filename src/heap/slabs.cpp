@@ -63,6 +63,7 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
     __atomic_store_n(&window.owners_byte(found.first + g), page_value(h), __ATOMIC_RELEASE);
   }
   spans_->add_unused(s.granules * span::granule_size);
+  resident_.add(std::uint64_t{s.blocks - r.waste.holes} * s.stride);
   count_waste(h, found.first);
   ++c.empty;
   c.counters.slabs_made.add();
@@ -77,6 +78,7 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   TERRACE_ASSERT(r.free_blocks == r.block_count && c.empty != 0, "slabs: one with blocks in use is released");
   --c.empty;
   waste_.sub(std::uint64_t{r.waste.counted} * shape(h).stride);
+  resident_.sub(std::uint64_t{r.block_count} * shape(h).stride - std::uint64_t{r.waste.holes} * shape(h).stride);
   spans_->add_unused(std::uint64_t{0} - granules * span::granule_size);
   for (std::uint32_t g = 0; g < granules; ++g) {
     __atomic_store_n(&spans_->window().owners_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]

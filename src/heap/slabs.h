@@ -6,7 +6,8 @@
 //   W1  a sector of a slab whose bit is set in SlabRecord::purged holds no pages and no part of a block in use
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
-//   W4  a slab is in its node's `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no
+//   W4  resident_ = sum over slabs of (blocks - holes) * stride
+//   W5  a slab is in its node's `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no
 //       list
 // check_invariants() looks at them.
 // Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
@@ -92,6 +93,13 @@ class Slabs {
 
   /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.
   std::uint64_t waste() const noexcept { return waste_.read(); }
+  /// Free blocks, in bytes, that share their pages with blocks that were cut: what waste() leaves out.
+  std::uint64_t pinned() const noexcept {
+    const std::uint64_t others = cut_bytes_.read() + waste_.read();
+    return resident_.read() - min_of(resident_.read(), others);
+  }
+  /// Blocks have gone that may have pinned pages: slabs of which one has gone since the last look are looked at again.
+  void look_again() noexcept;
   /// Rises whenever blocks came back, when they are in the slabs.
   std::uint64_t returns() const noexcept { return returns_.read(); }
   /// Blocks that were cut and are not back.
@@ -271,7 +279,7 @@ class Slabs {
   }
 
   span::Spans* spans_ = nullptr;
-  SharedCounter waste_, cut_bytes_, returns_;
+  SharedCounter waste_, resident_, cut_bytes_, returns_;
   std::uint32_t hand_ = 0;  // of shed(), over classes; whose caller sees to it that there is only one
   // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
   // small blocks counts in part only, of bulky ones (many faults each) in full.

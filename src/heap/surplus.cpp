@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The bound on all memory that is resident beyond what is live (docs/adr/0018):
 //
-//   surplus   free blocks in slabs whose pages are resident + dirty spans + what slots and depots may hold
+//   surplus   free blocks in slabs whose pages are resident + dirty spans + what slots and depots may hold, and pin
 //   bound     the larger of 16 MiB and a quarter of what is live
 //
 // It holds whenever a slow path has ended, since each that could break it looks, and whoever finds it broken mends it. Neither
@@ -9,7 +9,12 @@
 // count in full. So no thread, timer or signal is needed. Allowances by what is regretted and was lately in use exist inside of
 // it.
 //
-// Not in the surplus: free blocks that share pages with blocks in use. No allocator can give those back.
+// A block in a slot or depot pins the page that it lies in, with all free blocks there: 48 bytes may cost 4 KiB. How many pages
+// hold such blocks and none of the program's is not known. It is estimated: of all pinned bytes, the share that these blocks are
+// of all blocks that left the slabs. Where the estimate was wrong, the levels are not emptied for it again before a tick, or
+// before a quarter of the blocks has come back.
+//
+// Not in the surplus: free blocks that share pages with blocks of the program. No allocator can give those back.
 #include "base/assert.h"
 #include "heap/maintenance.h"
 
@@ -29,7 +34,14 @@ constexpr std::uint64_t budget_share = 16;  // of the memory in use
 
 }  // namespace
 
-std::uint64_t Maintenance::surplus() const noexcept { return slabs_.waste() + spans_.dirty_bytes() + levels_granted(); }
+std::uint64_t Maintenance::surplus() const noexcept {
+  return slabs_.waste() + spans_.dirty_bytes() + levels_granted() + pinned_by_levels();
+}
+
+std::uint64_t Maintenance::pinned_by_levels() const noexcept {
+  const std::uint64_t out = slabs_.in_use_bytes(), held = min_of(levels_.granted(), out);
+  return out == 0 ? 0 : slabs_.pinned() / 256 * (held * 256 / out);
+}
 
 // Who sets a budget wants that much in the levels. Blocks in the levels left the slabs, but are not live.
 std::uint64_t Maintenance::surplus_share() const noexcept {
@@ -73,20 +85,39 @@ void Maintenance::shed_down_to(std::uint64_t target) noexcept {
   }
 }
 
+// What slots and depots hold goes to the slabs. How much less is pinned then.
+std::uint64_t Maintenance::unpin() noexcept {
+  const std::uint64_t before = slabs_.pinned();
+  drain_depots();
+  drain_slots();
+  slabs_.look_again();
+  return before - min_of(before, slabs_.pinned());
+}
+
+void Maintenance::tolerate(std::uint64_t bytes) noexcept {
+  const std::uint64_t out = slabs_.in_use_bytes();
+  tolerated_above_.store(out - out / 4, std::memory_order_relaxed);
+  tolerated_.store(bytes, std::memory_order_relaxed);
+}
+
 // At most one thread; the others leave it to that one, which looks again when it has unlocked.
 void Maintenance::shed() noexcept {
   TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::environment), "the bound is kept while a lock is held");
-  while (surplus() > surplus_bound() + tolerated_.load(std::memory_order_relaxed) && mutex_.try_lock()) {
+  while (surplus() > surplus_bound() + tolerated() && mutex_.try_lock()) {
     update_limits();
-    shed_down_to(surplus_bound() - surplus_bound() / shed_further);
+    const std::uint64_t target = surplus_bound() - surplus_bound() / shed_further;
+    const std::uint64_t pinned = pinned_by_levels();
+    std::uint64_t wrongly = 0;  // estimated to be pinned by the levels
+    if (!level::Closed::to_this_thread() && surplus() - min_of(surplus(), target) <= pinned)
+      wrongly = pinned - min_of(pinned, unpin());
+    shed_down_to(target);
     // Much less is live than when the levels were granted so much.
     if (!level::Closed::to_this_thread() && surplus() > surplus_bound() && levels_granted() > levels_limit()) {
-      drain_depots();
-      drain_slots();
+      unpin();
       shed_down_to(surplus_bound() - surplus_bound() / shed_further);
     }
     const std::uint64_t bound = surplus_bound(), left = surplus();
-    tolerated_.store(left <= bound ? 0 : left - bound + bound / shed_further, std::memory_order_relaxed);
+    tolerate(max_of(wrongly, left <= bound ? 0 : left - bound + bound / shed_further));
     mutex_.unlock();
   }
 }

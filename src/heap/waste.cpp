@@ -83,6 +83,7 @@ void Slabs::count_holes(HomeClass h, SlabRecord& r) noexcept {
     if (blocks.end > from) holes += blocks.end - from;
     next = max_of(blocks.end, next);
   });
+  resident_.add((std::uint64_t{r.waste.holes} - holes) * shape(h).stride);  // modulo 2^64
   r.waste.holes = static_cast<std::uint16_t>(holes);
 }
 
@@ -275,8 +276,12 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 void Slabs::tick() noexcept {
   small_.fade();
   bulky_.fade();
-  for_each_class([this](HomeClass h) { look_again(h, false); });
+  look_again();
   shed(allowed());
+}
+
+void Slabs::look_again() noexcept {
+  for_each_class([this](HomeClass h) { look_again(h, false); });
 }
 
 void Slabs::trim() noexcept {
