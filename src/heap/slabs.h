@@ -11,8 +11,8 @@
 //       list
 // check_invariants() looks at them.
 // Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
-// slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone, or a
-// tick of maintenance has the slabs looked at again of which any has.
+// slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone (any,
+// where fewer are left than there are pages), or a tick of maintenance has the slabs looked at again of which any has.
 #pragma once
 
 #include "base/attributes.h"
@@ -98,8 +98,6 @@ class Slabs {
     const std::uint64_t others = cut_bytes_.read() + waste_.read();
     return resident_.read() - min_of(resident_.read(), others);
   }
-  /// Blocks have gone that may have pinned pages: slabs of which one has gone since the last look are looked at again.
-  void look_again() noexcept;
   /// Rises whenever blocks came back, when they are in the slabs.
   std::uint64_t returns() const noexcept { return returns_.read(); }
   /// Blocks that were cut and are not back.

@@ -90,7 +90,6 @@ std::uint64_t Maintenance::unpin() noexcept {
   const std::uint64_t before = slabs_.pinned();
   drain_depots();
   drain_slots();
-  slabs_.look_again();
   return before - min_of(before, slabs_.pinned());
 }
 
@@ -108,7 +107,7 @@ void Maintenance::shed() noexcept {
     const std::uint64_t target = surplus_bound() - surplus_bound() / shed_further;
     const std::uint64_t pinned = pinned_by_levels();
     std::uint64_t wrongly = 0;  // estimated to be pinned by the levels
-    if (!level::Closed::to_this_thread() && surplus() - min_of(surplus(), target) <= pinned)
+    if (!level::Closed::to_this_thread() && pinned >= target / 2)
       wrongly = pinned - min_of(pinned, unpin());
     shed_down_to(target);
     // Much less is live than when the levels were granted so much.

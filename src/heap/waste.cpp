@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t worth_purging = 16 * kib;  // in one slab, by whoever frees: a system call, and faults later
 constexpr std::uint64_t worth_a_look = 2 * kib;    // less may be a page that holds a spacer, or a part of a block
 
+constexpr std::uint32_t pages_per_granule = span::granule_size / os::smallest_page;
+
 // The next block from `i` on whose bit is as wanted; `end` when there is none.
 std::uint32_t next_block(const SlabRecord& r, std::uint32_t i, std::uint32_t end, bool free) noexcept {
   while (i < end) {
@@ -110,7 +112,8 @@ void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
   TERRACE_ASSERT(r.free_blocks <= r.block_count && r.waste.holes <= r.block_count, "slabs: more are free than there are");
   const std::uint32_t resident = resident_blocks(r);
   const auto used = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
-  if (all || used < r.waste.looked - r.waste.looked / 4) r.waste.stuck = 0;
+  const bool few = used < shape(h).granules * pages_per_granule && !has_own_pages(shape(h));
+  if (all || used < r.waste.looked - (few ? 0 : r.waste.looked / 4)) r.waste.stuck = 0;
   r.waste.looked = max_of(r.waste.looked, used);
   r.waste.stuck = static_cast<std::uint16_t>(min_of<std::uint32_t>(r.waste.stuck, resident));
   const std::uint64_t stride = shape(h).stride;
@@ -276,12 +279,8 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 void Slabs::tick() noexcept {
   small_.fade();
   bulky_.fade();
-  look_again();
-  shed(allowed());
-}
-
-void Slabs::look_again() noexcept {
   for_each_class([this](HomeClass h) { look_again(h, false); });
+  shed(allowed());
 }
 
 void Slabs::trim() noexcept {

@@ -20,6 +20,10 @@ def resident_after_fragmentation(h):
     on_every_rung(h, "islands", "sawtooth", "replaced")
 
 
+def resident_after_frees_in_random_order(h):
+    on_every_rung(h, "shuffled 48 48", "shuffled 16 300")
+
+
 def resident_after_a_spike(h):
     """By the frees themselves: no time has to pass and nobody has to call again, so an idle process is no worse than a busy one."""
     on_every_rung(h, *(f"spike {size} {after}" for size in [100, 4000, 100000] for after in ["idle", "fast", "busier"]))
@@ -51,5 +55,6 @@ def giving_back_faults_nothing_in(h):
         h.run(setting, command)
 
 
-ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation, resident_after_a_spike,
-       resident_after_many_threads, resident_while_it_goes_round, resident_after_shrinking]
+ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation,
+       resident_after_frees_in_random_order, resident_after_shrinking, resident_after_a_spike, resident_after_many_threads,
+       resident_while_it_goes_round]

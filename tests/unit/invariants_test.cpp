@@ -129,7 +129,7 @@ TEST_F(InvariantsTest, pages_of_slabs) {
   }
   {
     const Broken list(r.list, r.list + 1);
-    expect_complaint("W4: ");
+    expect_complaint("W5: ");
   }
   {
     const Broken bits(r.free_map[0], r.free_map[0] ^ 1);

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <string_view>
+#include <thread>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <vector>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 
@@ -166,6 +168,23 @@ void spike(std::size_t size, const char* after) {
   check_bound(after);
 }
 
+// Small blocks are freed in random order, by several threads, all but a thousand: each that a slot or a depot holds lies alone in
+// its page.
+void shuffled(std::size_t least, std::size_t most) {
+  constexpr std::size_t stay = 1000, threads = 4;
+  for (std::size_t i = 0; i < most_blocks; ++i) take(least + random_numbers.below(most - least + 1));
+  for (std::size_t i = count - 1; i > 0; --i) std::swap(blocks[i], blocks[random_numbers.below(i + 1)]);
+  count = stay;
+  std::vector<std::thread> all;
+  for (std::size_t t = 0; t < threads; ++t) {
+    all.emplace_back([=] {
+      for (std::size_t i = stay + t; i < most_blocks; i += threads) std::free(blocks[i].start);
+    });
+  }
+  for (std::thread& t : all) t.join();
+  check_bound("freed in random order");
+}
+
 long faults() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -302,6 +321,7 @@ int main(int argc, char** argv) {
   if (shape == "replaced") replaced();
   if (shape == "aligned") aligned();
   if (shape == "spike") spike(std::strtoull(argv[2], nullptr, 10), argv[3]);
+  if (shape == "shuffled") shuffled(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
   if (shape == "turns") turns();
   if (shape == "shrunk")
     shrunk(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10), std::strtoull(argv[4], nullptr, 10));
