@@ -31,8 +31,8 @@ class Maintenance {
 
   // surplus.cpp: the bound on all that is resident beyond what is live
   std::uint64_t surplus() const noexcept;
-  /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold: an
-  /// estimate by its share of all that left.
+  /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold:
+  /// an estimate by its share of all that left.
   std::uint64_t pinned_by_levels() const noexcept;
   std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_beyond_bound(); }
   /// What slots and depots may hold and hold.

@@ -10,9 +10,9 @@
 // it.
 //
 // A block in a slot or depot pins the page that it lies in, with all free blocks there: 48 bytes may cost 4 KiB. How many pages
-// hold such blocks and none of the program's is not known. It is estimated: of all pinned bytes, the share that these blocks are
-// of all blocks that left the slabs. Where the estimate was wrong, the levels are not emptied for it again before a tick, or
-// before a quarter of the blocks has come back.
+// hold such blocks and none of the program's is not known. It is estimated: of all pinned bytes, the share that these blocks
+// are of all blocks that left the slabs. Where the estimate was wrong, the levels are not emptied for it again before a tick,
+// or before a quarter of the blocks has come back.
 //
 // Not in the surplus: free blocks that share pages with blocks of the program. No allocator can give those back.
 #include "base/assert.h"
@@ -107,8 +107,7 @@ void Maintenance::shed() noexcept {
     const std::uint64_t target = surplus_bound() - surplus_bound() / shed_further;
     const std::uint64_t pinned = pinned_by_levels();
     std::uint64_t wrongly = 0;  // estimated to be pinned by the levels
-    if (!level::Closed::to_this_thread() && pinned >= target / 2)
-      wrongly = pinned - min_of(pinned, unpin());
+    if (!level::Closed::to_this_thread() && pinned >= target / 2) wrongly = pinned - min_of(pinned, unpin());
     shed_down_to(target);
     // Much less is live than when the levels were granted so much.
     if (!level::Closed::to_this_thread() && surplus() > surplus_bound() && levels_granted() > levels_limit()) {

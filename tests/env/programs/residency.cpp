@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <string_view>
-#include <thread>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <thread>
 #include <vector>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
@@ -168,8 +168,8 @@ void spike(std::size_t size, const char* after) {
   check_bound(after);
 }
 
-// Small blocks are freed in random order, by several threads, all but a thousand: each that a slot or a depot holds lies alone in
-// its page.
+// Small blocks are freed in random order, by several threads, all but a thousand: each that a slot or a depot holds lies alone
+// in its page.
 void shuffled(std::size_t least, std::size_t most) {
   constexpr std::size_t stay = 1000, threads = 4;
   for (std::size_t i = 0; i < most_blocks; ++i) take(least + random_numbers.below(most - least + 1));
