@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The shared object to preload or link, the static archive, and the archive without the libc names that tests use.
 
-# See the file: a new handler may throw through it.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+set(shim ${PROJECT_SOURCE_DIR}/src/shim)
+# A new handler may throw through these files, and one of them throws itself. A property of the calling directory.
+function(terrace_shim_throws)
+  set_source_files_properties(${shim}/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+  set_source_files_properties(${shim}/no_memory.cpp PROPERTIES COMPILE_OPTIONS "-fexceptions;-frtti")
+endfunction()
+terrace_shim_throws()
 
 set(everything "")
 foreach(layer ${TERRACE_LAYER_OBJECTS})
   list(APPEND everything $<TARGET_OBJECTS:${layer}>)
 endforeach()
 
-add_library(terrace_static STATIC ${everything})
+# The archive's users are linked to a C++ runtime, statically perhaps, if they use an operator: no_memory.h.
+add_library(terrace_linked_runtime OBJECT ${shim}/no_memory.cpp)
+set_target_properties(terrace_linked_runtime PROPERTIES POSITION_INDEPENDENT_CODE ON)
+target_link_libraries(terrace_linked_runtime PRIVATE terrace_flags)
+target_compile_definitions(terrace_linked_runtime PRIVATE TERRACE_LINKED_TO_RUNTIME=1)
+
+add_library(terrace_static STATIC "$<FILTER:${everything},EXCLUDE,no_memory>" $<TARGET_OBJECTS:terrace_linked_runtime>)
 set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace EXPORT_NAME static)
 add_library(terrace::static ALIAS terrace_static)
 # Its users link by C: thread-local data and dlopen come from libc.
@@ -17,16 +28,18 @@ target_link_libraries(terrace_static INTERFACE ${CMAKE_DL_LIBS})
 target_include_directories(terrace_static INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
+# Names are bound to the definitions in the object, but for those that the program may replace.
+set(TERRACE_REPLACEABLE_LINK_OPTIONS -Wl,--dynamic-list=${shim}/replaceable.list)
 # initfirst: its fork handlers have to be registered before those of any other object (src/heap/fork.cpp).
 set(TERRACE_SHARED_LINK_OPTIONS
-    -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/shim/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
-    -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
+    -Wl,--version-script=${shim}/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
+    -Wl,--no-undefined ${TERRACE_REPLACEABLE_LINK_OPTIONS} -Wl,--gc-sections)
 if(NOT TERRACE_SANITIZE)
   # Linked by the C driver: the object must not depend on libstdc++.
   add_library(terrace_shared SHARED ${everything})
   set_target_properties(terrace_shared PROPERTIES
     OUTPUT_NAME terrace EXPORT_NAME terrace LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/shim/terrace.map)
+    LINK_DEPENDS "${shim}/terrace.map;${shim}/replaceable.list")
   add_library(terrace::terrace ALIAS terrace_shared)
   target_link_options(terrace_shared PRIVATE ${TERRACE_SHARED_LINK_OPTIONS})
   target_include_directories(terrace_shared INTERFACE
@@ -46,7 +59,7 @@ function(terrace_variant target)
       list(APPEND sources $<TARGET_OBJECTS:terrace_${layer}>)
     endif()
   endforeach()
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/shim/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
+  terrace_shim_throws()
   add_library(${target} SHARED ${sources})
   target_link_libraries(${target} PRIVATE terrace_flags)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)

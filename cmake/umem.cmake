@@ -5,8 +5,8 @@ if(TERRACE_SANITIZE)
 endif()
 
 # Objects, so that the libraries themselves are linked as C: they depend on libc alone.
-add_library(terrace_umem_names OBJECT ${PROJECT_SOURCE_DIR}/src/shim/umem/names.cpp)
-add_library(terrace_umem_process OBJECT ${PROJECT_SOURCE_DIR}/src/shim/process.cpp)
+add_library(terrace_umem_names OBJECT ${shim}/umem/names.cpp)
+add_library(terrace_umem_process OBJECT ${shim}/process.cpp)
 foreach(part names process)
   set_target_properties(terrace_umem_${part} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(terrace_umem_${part} PRIVATE terrace_flags)
@@ -23,9 +23,9 @@ endforeach()
 function(terrace_umem_library target name map)
   add_library(${target} SHARED ${ARGN} $<TARGET_OBJECTS:terrace_vmem> $<TARGET_OBJECTS:terrace_umem> $<TARGET_OBJECTS:terrace_umem_names>)
   set_target_properties(${target} PROPERTIES
-    OUTPUT_NAME ${name} LINKER_LANGUAGE C VERSION 1.0.0 SOVERSION 1 LINK_DEPENDS ${map})
+    OUTPUT_NAME ${name} LINKER_LANGUAGE C VERSION 1.0.0 SOVERSION 1 LINK_DEPENDS "${map};${shim}/replaceable.list")
   target_link_options(${target} PRIVATE
-    -Wl,--version-script=${map} -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined -Wl,-Bsymbolic -Wl,--gc-sections)
+    -Wl,--version-script=${map} -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,--no-undefined ${TERRACE_REPLACEABLE_LINK_OPTIONS} -Wl,--gc-sections)
   target_include_directories(${target} INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   if(NOT PROJECT_IS_TOP_LEVEL)
@@ -35,9 +35,9 @@ function(terrace_umem_library target name map)
   endif()
 endfunction()
 
-terrace_umem_library(terrace_umem_api umem ${PROJECT_SOURCE_DIR}/src/shim/umem/umem.map ${below_shim}
+terrace_umem_library(terrace_umem_api umem ${shim}/umem/umem.map ${below_shim}
                      $<TARGET_OBJECTS:terrace_umem_process>)
-terrace_umem_library(terrace_umem_malloc umem_malloc ${PROJECT_SOURCE_DIR}/src/shim/umem/umem_malloc.map ${everything})
+terrace_umem_library(terrace_umem_malloc umem_malloc ${shim}/umem/umem_malloc.map ${everything})
 target_link_options(terrace_umem_malloc PRIVATE -Wl,-z,initfirst)  # as libterrace.so
 if(TERRACE_INSTALL AND PROJECT_IS_TOP_LEVEL)
   install(FILES ${PROJECT_SOURCE_DIR}/include/umem.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -3,5 +3,6 @@
 #pragma once
 
 #define TERRACE_EXPORT __attribute__((visibility("default")))
+#define TERRACE_REPLACEABLE __attribute__((weak, visibility("default")))
 #define TERRACE_COLD __attribute__((cold, noinline))
 #define TERRACE_INLINE __attribute__((always_inline)) inline

@@ -97,11 +97,12 @@ def check_parts(cmake: str, prefix: pathlib.Path, libdir: pathlib.Path, work: pa
             shutil.copy(PROGRAMS / f"{part}.c", path)
         check_part_by_pkg_config(part, libdir, work)
     shutil.copy(PROGRAMS / "runtime.cmake", project / "CMakeLists.txt")
+    shutil.copy(PROGRAMS / "program.c", project)
     run(cmake, "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
     run(cmake, "--build", project / "build")
-    for part in PARTS:
+    for part in (*PARTS, "static"):
         run(project / "build" / f"c_{part}")
-    print("CMake: critical sections and the LAB engine in a project without C++")
+    print("CMake: critical sections, the LAB engine and the archive in a project without C++")
 
 
 def check_pkg_config(prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.Path) -> None:
@@ -125,7 +126,7 @@ def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
     run(cmake, "--build", work / "build")
     for name in ("c_terrace", "cxx_terrace", "c_static", "cxx_static", "c_lab", "cxx_lab", "c_cs", "cxx_cs"):
         run(work / "build" / name)
-    for part in PARTS:
+    for part in (*PARTS, "static"):
         needed = needed_by(work / "build" / f"c_{part}")
         assert not any(name.startswith(("libstdc++", "libgcc_s", "libterrace")) for name in needed), needed
     print("CMake: shared and static and the parts, C and C++")
