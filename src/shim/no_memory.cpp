@@ -51,6 +51,7 @@ __asm__(
     ".weak _ZTVSt9bad_alloc\n"
     ".weak _ZNSt9bad_allocD1Ev\n"
     ".weak _ZTISt9exception\n"
+    ".weak _ZTVSt9exception\n"
     ".weak _ZNSt9exceptionD2Ev\n"
     ".weak _ZTVN10__cxxabiv120__si_class_type_infoE\n");
 

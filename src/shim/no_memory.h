@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What operator new does when there is no memory ([new.delete.single]): the only code that needs a C++ runtime. no_memory.cpp
-// is compiled twice: for shared objects, which look for a runtime when they need it, and for the archive, which is linked to one.
+// is compiled twice: for shared objects, which look for a runtime when they need it, and for the archive, which is linked to
+// one.
 #pragma once
 
 #include <cstddef>

@@ -106,7 +106,7 @@ TERRACE_REPLACEABLE void* operator new[](size_t n, align_val_t a) {
 }
 TERRACE_REPLACEABLE void* operator new(size_t n, align_val_t a, const nothrow_t&) noexcept {
   if (new_aligned_is_ours()) return allocate_or_null(n, a);
-  return shim::or_null([](size_t b, size_t m) { return ::operator new(m, align_val_t{b}); }, static_cast<size_t>(a), n);
+  return shim::or_null([](size_t b, size_t m) { return ::operator new (m, align_val_t{b}); }, static_cast<size_t>(a), n);
 }
 TERRACE_REPLACEABLE void* operator new[](size_t n, align_val_t a, const nothrow_t&) noexcept {
   if (new_array_aligned_is_ours()) return allocate_or_null(n, a);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A program that replaces the operators for single objects alone, or those for arrays as well (ARRAYS): the standard defines all
-// other forms by these, so every block has the program's header, whatever form it comes from and goes to.
+// A program that replaces the operators for single objects alone, or those for arrays as well (ARRAYS): the standard defines
+// all other forms by these, so every block has the program's header, whatever form it comes from and goes to.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -22,11 +22,11 @@ struct Form {
 const Form forms[] = {
     {"new", [](size_t n) { return ::operator new(n); }, true},
     {"new[]", [](size_t n) { return ::operator new[](n); }, true},
-    {"aligned new", [](size_t n) { return ::operator new(n, align_val_t{64}); }, true},
+    {"aligned new", [](size_t n) { return ::operator new (n, align_val_t{64}); }, true},
     {"aligned new[]", [](size_t n) { return ::operator new[](n, align_val_t{64}); }, true},
     {"nothrow new", [](size_t n) { return ::operator new(n, nothrow); }, false},
     {"nothrow new[]", [](size_t n) { return ::operator new[](n, nothrow); }, false},
-    {"nothrow aligned new", [](size_t n) { return ::operator new(n, align_val_t{64}, nothrow); }, false},
+    {"nothrow aligned new", [](size_t n) { return ::operator new (n, align_val_t{64}, nothrow); }, false},
     {"nothrow aligned new[]", [](size_t n) { return ::operator new[](n, align_val_t{64}, nothrow); }, false},
     {"new-expression", [](size_t n) -> void* { return new char[n]; }, true},
 };
