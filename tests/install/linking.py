@@ -50,8 +50,8 @@ def ways(build: pathlib.Path) -> list[tuple[str, tuple[str, ...], str | None]]:
     ]
 
 
-def run(*command: object, **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True, **more)  # type: ignore[call-overload]
+def run(*command: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True, env=environment)
 
 
 def can_link(work: pathlib.Path, options: tuple[str, ...]) -> bool:
@@ -82,7 +82,7 @@ def check(way: str, program: str, options: tuple[str, ...], preload: str | None,
     if in_c and "libstdc++" in run("readelf", "-dW", work / program).stdout:
         return f"{way}: {program} depends on libstdc++"
     environment = {**os.environ, **({"LD_PRELOAD": preload} if preload else {})}
-    done = run(work / program, env=environment)
+    done = run(work / program, environment=environment)
     return f"{way}: {program} ends with {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode != 0 else None
 
 
