@@ -18,8 +18,9 @@ enum class Mapped : std::uint8_t {
   yes,
   occupied,  // something else is mapped in the range
   refused,   // over a limit (of memory, addresses, mappings), or there are no such addresses
+  kept,      // by look_at() alone: it was free, and is reserved for the caller now, since the system does not unmap it
 };
-/// What mapping exactly there would come to; nothing is mapped.
+/// What mapping exactly there would come to; nothing is mapped, but where it can not be unmapped.
 Mapped look_at(void* address, std::size_t bytes) noexcept;
 /// Whether nothing is mapped in the range, told without mapping anything, so that no limit matters, however long it is. To
 /// choose among places: also true where the system does not tell, and others may map there a moment later.
@@ -33,12 +34,16 @@ Mapped map_behind(void* address, std::size_t bytes) noexcept;
 Mapped map_zeroes(void* address, std::size_t bytes) noexcept;
 /// Makes a reserved range readable and writable. False: over a limit; the range stays as it was.
 bool commit(void* address, std::size_t bytes) noexcept;
-/// Gives the memory back; the range stays committed and reads as zero. Touches no page of it. False where that does not work
-/// (locked memory; emulators and sandboxes that refuse or ignore the request): then the memory is still there, and its contents
-/// are undefined.
+/// Gives the memory back; the range stays committed and reads as zero. Touches no page of it. What is locked stays so, and has
+/// pages again when it is touched. Where the system refuses or ignores the request (emulators, sandboxes), the range is mapped
+/// anew. False where that does not work either: then the memory is still there, and its contents are undefined.
 bool purge(void* address, std::size_t bytes) noexcept;
-/// Gives the address space back, whole pages of it.
-void release(void* address, std::size_t bytes) noexcept;
+/// Whether a range that holds nothing yet is locked (mlockall with MCL_FUTURE): its pages are there, and count as locked.
+bool is_locked(void* address, std::size_t bytes) noexcept;
+/// Whether purge() has ever given back locked pages.
+bool has_met_locked_pages() noexcept;
+/// Gives the address space back, whole pages of it. False: the system refuses, and it stays as it is.
+bool release(void* address, std::size_t bytes) noexcept;
 /// Moves the pages of [from, from + bytes) to [to, to + room), which the caller owns; what is behind them there reads as zero.
 /// Requires bytes < room. The ranges do not overlap.
 /// True: all pages were moved; [from, from + bytes) has to be mapped anew before it is used again.

@@ -124,8 +124,24 @@ void Spans::settle() noexcept {
   purge_beyond_bound();
 }
 
+// mlockall (MCL_CURRENT) has put pages into every span. A clean one among them is dirty again.
+void Spans::doubt_clean() noexcept {
+  for (unsigned bin = clean_.first_from(0); bin != Bins::none; bin = clean_.first_from(bin + 1)) {
+    for (GranuleIndex i = clean_.head(bin), next = no_granule; i != no_granule; i = next) {
+      next = record(i).free.next;
+      if (!os::is_locked(window_.address(i), os::page_size())) continue;
+      unlink(i);
+      insert_free(i, State::dirty, record(i).granules, 0);
+    }
+  }
+}
+
 void Spans::decay(std::uint64_t now) noexcept {
   const os::LockGuard guard(mutex_);
+  if (!doubted_ && os::has_met_locked_pages()) {
+    doubted_ = true;
+    doubt_clean();
+  }
   retention_.fade();
   beyond_.fade();
   while (oldest_ != no_granule && record(oldest_).free.when + decay_ms_ <= now && purge_oldest() != 0) {
@@ -142,6 +158,7 @@ std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
 
 std::size_t Spans::purge_all() noexcept {
   const os::LockGuard guard(mutex_);
+  doubt_clean();
   return purge_beyond(0);
 }
 

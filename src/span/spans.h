@@ -147,6 +147,7 @@ class Spans {
   void strip(GranuleIndex first) noexcept;
   std::uint64_t purge_beyond(std::uint64_t bytes) noexcept;
   void purge_beyond_bound() noexcept;
+  void doubt_clean() noexcept;
   void wait_for_purges() noexcept;
   const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
   const char* count_listed(const Bins& bins, std::uint64_t& listed) noexcept;
@@ -160,6 +161,7 @@ class Spans {
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list
   std::uint32_t last_given_ = 0;                            // granules
+  bool doubted_ = false;                                    // clean spans, since locked pages were met
   LockedCounter dirty_bytes_, taken_bytes_;
   SharedCounter unused_bytes_;
   SpanCounters counters_;

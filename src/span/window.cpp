@@ -52,7 +52,9 @@ os::Mapped Window::open_anywhere([[maybe_unused]] std::uint32_t& mapped) noexcep
   for (const Places& places : all_places) {
     const os::Mapped result = open_among(places, random, mapped);
     if (result == os::Mapped::yes) return result;
-    if (result == os::Mapped::refused && os::look_at(base_, os::page_size()) == os::Mapped::yes) return result;
+    if (result != os::Mapped::refused) continue;
+    const os::Mapped exists = os::look_at(base_, os::page_size());
+    if (exists == os::Mapped::yes || exists == os::Mapped::kept) return result;
   }
 #endif
   return os::Mapped::occupied;
@@ -144,7 +146,7 @@ void Window::place_at(std::byte* base, std::byte* records) noexcept {
 // `adjacent`: what ends at `from` is ours and was mapped in the same way.
 os::Mapped Window::map_range(std::byte* from, std::byte* to, bool adjacent) noexcept {
   const auto bytes = static_cast<std::size_t>(to - from);
-  if (reserved_) return os::commit(from, bytes) ? os::Mapped::yes : os::Mapped::refused;
+  if (reserved_ || from == kept_) return os::commit(from, bytes) ? os::Mapped::yes : os::Mapped::refused;
   return adjacent ? os::map_behind(from, bytes) : os::map_at(from, bytes);
 }
 
@@ -188,10 +190,13 @@ os::Mapped Window::map_granules(GranuleIndex first, std::uint32_t granules) noex
 }
 
 // At the frontier is not room for `granules`. Steps of doubled length find where there is, then halving finds the first such
-// place: the obstacle's end, if it is one. Twice the logarithm of its length in system calls; no memory is mapped.
-GranuleIndex Window::behind_obstacle(std::uint32_t granules) const noexcept {
+// place: the obstacle's end, if it is one. Twice the logarithm of its length in system calls; no memory is mapped. Where a
+// place can not be unmapped after the look at it, it is the one.
+GranuleIndex Window::behind_obstacle(std::uint32_t granules) noexcept {
   const auto look = [this, granules](GranuleIndex i) {
-    return os::look_at(address(i), std::size_t{granules} << granule_shift);
+    const os::Mapped result = os::look_at(address(i), std::size_t{granules} << granule_shift);
+    if (result == os::Mapped::kept) kept_ = address(i);
+    return result;
   };
   const GranuleIndex last = limit_ - granules;
   GranuleIndex occupied = frontier_, vacant = no_granule;
@@ -200,18 +205,21 @@ GranuleIndex Window::behind_obstacle(std::uint32_t granules) const noexcept {
     const GranuleIndex next = reach < last - frontier_ ? frontier_ + reach : last;
     const os::Mapped result = look(next);
     if (result == os::Mapped::refused) return no_granule;
+    if (result == os::Mapped::kept) return next;
     (result == os::Mapped::yes ? vacant : occupied) = next;
   }
   while (vacant - occupied > 1) {
     const GranuleIndex middle = occupied + (vacant - occupied) / 2;
-    (look(middle) == os::Mapped::yes ? vacant : occupied) = middle;
+    const os::Mapped result = look(middle);
+    if (result == os::Mapped::kept) return middle;
+    (result == os::Mapped::yes ? vacant : occupied) = middle;
   }
   return vacant;
 }
 
 GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcept {
   if (frontier_ >= limit_ || granules > limit_ - frontier_) return no_granule;
-  const std::uint32_t step = min_of(max_of(frontier_ / 8, min_step), max_step);
+  const std::uint32_t step = locked_ ? granules : min_of(max_of(frontier_ / 8, min_step), max_step);
   const std::uint32_t wanted = min_of(max_of(granules, step), limit_ - frontier_);
   GranuleIndex first = frontier_;
   mapped = wanted;
@@ -228,6 +236,9 @@ GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcep
   }
   if (result != os::Mapped::yes) return no_granule;
   advance(first, mapped);
+  std::byte* const spare = address(first + granules);
+  locked_ = os::is_locked(spare - os::page_size(), os::page_size());
+  if (locked_ && mapped > granules) os::purge(spare, std::size_t{mapped - granules} << granule_shift);
   return first;
 }
 

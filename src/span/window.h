@@ -81,7 +81,7 @@ class Window {
   os::Mapped map_range(std::byte* from, std::byte* to, bool adjacent) noexcept;
   os::Mapped map_granules(GranuleIndex first, std::uint32_t granules) noexcept;
   void advance(GranuleIndex first, std::uint32_t granules) noexcept;
-  GranuleIndex behind_obstacle(std::uint32_t granules) const noexcept;
+  GranuleIndex behind_obstacle(std::uint32_t granules) noexcept;
 
   std::byte* base_ = nullptr;
   std::uint8_t* map_ = nullptr;
@@ -90,7 +90,9 @@ class Window {
   std::uint32_t frontier_ = 0;    // granules mapped, or skipped as obstacles
   std::byte* map_end_ = nullptr;  // metadata is mapped up to here
   std::byte* records_end_ = nullptr;
-  bool reserved_ = false;  // the kernel chose the place and all of it is reserved
+  std::byte* kept_ = nullptr;  // reserved by a look behind an obstacle
+  bool reserved_ = false;      // the kernel chose the place and all of it is reserved
+  bool locked_ = false;        // mlockall: what the last step mapped was there at once
   std::atomic<std::size_t> extent_{0};
   LockedCounter committed_;
 };

@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import shutil
+import sys
 import tempfile
 
 import address_space
@@ -234,8 +235,10 @@ def sandbox_entered_later(h):
         for setting in h.settings():
             entered_later(h, setting, "KILL", "membarrier", threads)
         for action in ["EPERM", "ENOSYS"]:
-            for calls in ["membarrier", "madvise", "mremap", "getrandom", "membarrier,madvise,mremap,getrandom"]:
+            for calls in ["membarrier", "madvise", "munmap", "mremap", "membarrier,madvise,munmap,mremap,getrandom"]:
                 entered_later(h, h.terrace(), action, calls, threads)
+        for action in ["EINVAL", "ENOMEM"]:
+            entered_later(h, h.terrace(), action, "madvise,munmap", threads)
 
 
 def sandbox_that_knows_little(h):
@@ -245,10 +248,30 @@ def sandbox_that_knows_little(h):
         entered_later(h, setting, "ONLY", "mmap,munmap,mremap,madvise,futex,sched_yield,prctl", "3")
 
 
+REFUSALS = ["ENOSYS", "EPERM", "EINVAL", "ENOMEM"]
+
+
 def sandbox_without_other_calls(h):
-    for calls in ["getrandom", "sched_getaffinity", "prctl", "mremap", "madvise", "madvise,mremap,prctl,sched_getaffinity"]:
-        for error in ["ENOSYS", "EPERM"]:
-            denied(h, h.terrace(), error, calls, [])
+    calls = ["getrandom", "sched_getaffinity", "prctl", "mremap", "madvise", "munmap", "madvise,munmap,mremap,prctl,sched_getaffinity"]
+    for call in calls:
+        for error in REFUSALS:
+            denied(h, h.terrace(), error, call, [])
+    for setting in h.settings():
+        denied(h, setting, "EPERM", "munmap,madvise", [])
+
+
+def programs_without_memory_calls(h):
+    """Whatever is refused, they end as with glibc."""
+    for program in [["ls", "/"], ["perl", "-e", "print 1"], [sys.executable, "-c", "pass"]]:
+        if not shutil.which(program[0]):
+            continue
+        for calls in ["munmap", "madvise", "mremap", "munmap,madvise,mremap", "mprotect", "futex"]:
+            for error in REFUSALS:
+                command = [h.program("deny"), error, calls, *program]
+                expected = h.execute(h.glibc(), command).returncode
+                if expected == 77:
+                    raise Skip("no seccomp here")
+                h.run(h.terrace(), command, status=expected, stdout=r"(?s).*", stderr=r"(?s).*", preload_variable="DENY_PRELOAD")
 
 
 def requests_without_effect(h):
@@ -265,6 +288,8 @@ def locked_memory(h):
         raise Skip("mlockall is not allowed here")
     for setting in h.settings():
         h.run(setting, command)
+        for error, calls in [("EINVAL", "dontneed_locked"), ("EPERM", "madvise"), ("EINVAL", "madvise,munmap")]:
+            h.run(setting, [h.program("deny"), error, calls, *command], preload_variable="DENY_PRELOAD")
 
 
 def layouts(h):
@@ -380,7 +405,7 @@ def secure_mode(h):
 FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, first_call_on_the_smallest_stack,
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
-             sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls,
+             sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls, programs_without_memory_calls,
              requests_without_effect, locked_memory, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode, *address_space.ALL,
              *residency.ALL]

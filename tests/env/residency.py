@@ -47,6 +47,38 @@ def resident_after_shrinking(h):
                   "shrunk 600000 100000 10000", "shrunk 6000 2000 0")
 
 
+def resident_while_locked(h):
+    """mlockall: the kernel gives locked pages back only where they are named, or mapped anew; and it puts pages into all it maps."""
+    if h.execute(h.terrace(), [h.program("residency"), "locked", "all", "spike", "4000", "idle"]).returncode == 77:
+        raise Skip("mlockall is not allowed here")
+    shapes = ["locked all spike 1000000 idle", "locked all spike 4000 busier", "locked all untouched", "locked_afterwards"]
+    on_every_rung(h, *shapes)
+    for how in ["current", "future", "onfault"]:
+        for shape in ["spike 1000000 idle", "spike 4000 idle"]:
+            h.run(h.terrace(), [h.program("residency"), "locked", how, *shape.split()])
+
+
+def refused(h, setting, error, calls, words):
+    command = [h.program("deny"), error, calls, h.program("residency"), *words.split()]
+    result = h.execute(setting, command, preload_variable="DENY_PRELOAD")
+    if result.returncode == 77:
+        raise Skip("no seccomp here, or mlockall is not allowed")
+    h.run(setting, command, preload_variable="DENY_PRELOAD")
+
+
+def resident_where_giving_back_is_refused(h):
+    """What madvise does not take back is mapped anew."""
+    for error in ["ENOSYS", "EINVAL", "ENOMEM", "IGNORED"]:
+        refused(h, h.terrace(), error, "madvise", "spike 1000000 idle")
+    refused(h, h.terrace(), "EPERM", "madvise", "islands")
+    for setting in h.rungs():
+        refused(h, setting, "EPERM", "madvise,munmap", "spike 4000 busier")
+
+
+def resident_while_locked_before_linux_5_18(h):
+    refused(h, h.terrace(), "EINVAL", "dontneed_locked", "locked current spike 1000000 idle")
+
+
 def giving_back_faults_nothing_in(h):
     command = [h.program("residency"), "huge_pages"]
     if h.execute(h.terrace(), command).returncode == 77:
@@ -57,4 +89,5 @@ def giving_back_faults_nothing_in(h):
 
 ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation,
        resident_after_frees_in_random_order, resident_after_shrinking, resident_after_a_spike, resident_after_many_threads,
-       resident_while_it_goes_round]
+       resident_while_it_goes_round, resident_while_locked, resident_where_giving_back_is_refused,
+       resident_while_locked_before_linux_5_18]

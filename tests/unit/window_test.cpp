@@ -26,8 +26,9 @@ struct Machine {
   std::size_t largest_reservation = ~std::size_t{0};  // as under RLIMIT_AS
   std::size_t reserved = 0;                           // by the call that succeeded
   unsigned looks = 0;
-  bool full = false;  // no memory is mapped
-  int rival_at = -1;  // before this one of the calls to map, somebody else maps a page there
+  bool unmaps = true;  // what was only looked at
+  bool full = false;   // no memory is mapped
+  int rival_at = -1;   // before this one of the calls to map, somebody else maps a page there
   void* rival = nullptr;
 };
 Machine machine;
@@ -41,7 +42,10 @@ void map_before(void* address) {
 
 Mapped wrap_look_at(void* address, std::size_t bytes) noexcept {
   ++machine.looks;
-  return address_of(address) + bytes > machine.end ? Mapped::refused : real_look_at(address, bytes);
+  const Mapped result = address_of(address) + bytes > machine.end ? Mapped::refused : real_look_at(address, bytes);
+  if (result != Mapped::yes || machine.unmaps) return result;
+  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+  return ::mmap(address, bytes, PROT_NONE, flags, -1, 0) == address ? Mapped::kept : Mapped::refused;
 }
 
 Mapped wrap_map_at(void* address, std::size_t bytes) noexcept {
@@ -131,6 +135,19 @@ TEST_F(WindowTest, goes_on_behind_an_obstacle_of_any_length) {
     forget();
     os::machine.looks = 0;
   }
+}
+
+// A sandbox refuses munmap: what a look has mapped is in the way of the next one, so it is used.
+TEST_F(WindowTest, goes_on_behind_an_obstacle_where_nothing_is_unmapped) {
+  os::machine.unmaps = false;
+  ASSERT_TRUE(spans_->open());
+  fill(1);
+  for (const std::size_t bytes : {3 * mib, 100 * mib}) {
+    ASSERT_TRUE(put_obstacle(0, bytes));
+    fill(100);
+  }
+  EXPECT_LE(window().extent(), 800 * mib);
+  EXPECT_EQ(spans_->check_invariants(), nullptr);
 }
 
 TEST_F(WindowTest, an_obstacle_beyond_what_is_needed_leaves_the_space_before_it) {

@@ -2,9 +2,11 @@
 #include "os/memory.h"
 
 #include "base/bits.h"
+#include "base/report.h"
 #include "os/auxv.h"
 #include "os/syscall.h"
 #include "os/sysfs.h"
+#include "os/yield.h"
 
 #include <atomic>
 #include <cerrno>
@@ -75,8 +77,7 @@ bool lengthen(void* address, std::size_t bytes) noexcept {
 
 Mapped look_at(void* address, std::size_t bytes) noexcept {
   const Mapped result = map_exactly(address, bytes, PROT_NONE);
-  if (result == Mapped::yes) release(address, bytes);
-  return result;
+  return result == Mapped::yes && !release(address, bytes) ? Mapped::kept : result;
 }
 
 // A mapping of no kind: whether something is in its place is looked at before the kind is.
@@ -101,43 +102,100 @@ bool commit(void* address, std::size_t bytes) noexcept {
 
 namespace {
 
-enum class Obeys : std::uint8_t { unknown, yes, no };
+constexpr int drop_locked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
 
-// Some user-mode emulators and sandboxes answer "done" to MADV_DONTNEED and do nothing. One trial tells, on a page that is
-// mapped for it: a trial on the range itself would have to write there first, and that write faults in a page, or a huge page.
+constinit std::atomic<bool> met_locked{false};
+
+// Of pages that are locked (mlockall), madvise gives back none, unless they are named.
+bool drop(void* address, std::size_t bytes) noexcept {
+  const long r = on_range(SYS_madvise, address, bytes, MADV_DONTNEED);
+  if (r != -EINVAL) return succeeded(r);
+  if (failed(on_range(SYS_madvise, address, bytes, drop_locked))) return false;
+  met_locked.store(true, std::memory_order_relaxed);  // relaxed: a hint
+  return true;
+}
+
+enum class Answer : std::uint8_t {
+  unknown,
+  obeys,    // the pages go
+  ignores,  // "done", and they stay: some user-mode emulators and sandboxes
+  refuses,  // sandboxes
+  locked,   // refused by a kernel before 5.18, as fresh memory is locked: for as long as it is
+};
+
+// One trial tells, on a page that is mapped for it: a trial on the range itself would have to write there first, and that write
+// faults in a page, or a huge page.
 #if defined(TERRACE_SANITIZED)
 __attribute__((no_sanitize("thread")))  // the page may have been another thread's: a system call of ours unmapped it unseen
 #endif
-Obeys try_purge() noexcept {
+Answer
+try_drop() noexcept {
   const std::size_t page = page_size();
-  auto* const trial = static_cast<volatile unsigned char*>(map(page));
-  if (trial == nullptr) return Obeys::unknown;
+  void* const where = map(page);
+  if (where == nullptr) return Answer::unknown;
+  auto* const trial = static_cast<volatile unsigned char*>(where);
   *trial = 1;
-  const bool answered = succeeded(on_range(SYS_madvise, const_cast<unsigned char*>(trial), page, MADV_DONTNEED));
-  const bool cleared = *trial == 0;
-  release(const_cast<unsigned char*>(trial), page);
-  // A refusal (locked memory, a sandbox) is honest, and may not last.
-  if (!answered) return Obeys::unknown;
-  return cleared ? Obeys::yes : Obeys::no;
+  Answer answer = is_locked(where, page) ? Answer::locked : Answer::refuses;
+  if (drop(where, page)) answer = *trial == 0 ? Answer::obeys : Answer::ignores;
+  release(where, page);
+  return answer;
 }
 
-bool purge_is_obeyed() noexcept {
-  static constinit std::atomic<Obeys> known{Obeys::unknown};  // whoever comes first writes what anybody would write
-  Obeys obeys = known.load(std::memory_order_relaxed);        // relaxed: nothing is published through it
-  if (obeys == Obeys::unknown) {
-    obeys = try_purge();
-    known.store(obeys, std::memory_order_relaxed);
+// Whoever comes first writes what anybody would write. Relaxed: nothing is published through it.
+constinit std::atomic<Answer> known{Answer::unknown};
+
+Answer learn() noexcept {
+  const Answer answer = try_drop();
+  known.store(answer == Answer::locked ? Answer::unknown : answer, std::memory_order_relaxed);
+  return answer;
+}
+
+// Memory that is locked by itself, and fresh memory is not, which does not become one mapping with it: before Linux 5.18, and
+// with MCL_CURRENT alone. Of the 65,530 mappings that a process may have it gets two for each.
+constexpr unsigned most_unlocked = 1000;
+bool may_unlock() noexcept {
+  static constinit std::atomic<unsigned> unlocked{0};
+  return unlocked.load(std::memory_order_relaxed) < most_unlocked &&  // relaxed: only counted
+         unlocked.fetch_add(1, std::memory_order_relaxed) < most_unlocked;
+}
+
+// Fresh memory in place of what is there. A kernel that refuses has unmapped the range, or has not. The range lies between
+// others of ours, where the kernel puts nothing unasked: what is unmapped is ours until there is memory for it.
+bool replace(void* address, std::size_t bytes) noexcept {
+  constexpr int most_waits = 20000;  // a second
+  if (succeeded(mmap(address, bytes, PROT_READ | PROT_WRITE, reserve_flags | MAP_FIXED))) return true;
+  for (int i = 0; i < most_waits; ++i) {
+    const Mapped now = map_at(address, bytes);
+    if (now == Mapped::yes) return true;
+    if (now == Mapped::occupied || commit(address, bytes))
+      return false;  // commit: changes nothing, and fails where a page is missing
+    sleep_briefly();
   }
-  return obeys == Obeys::yes;
+  report_internal("memory that was to be given back could not be mapped again");
 }
 
 }  // namespace
 
-bool purge(void* address, std::size_t bytes) noexcept {
-  return purge_is_obeyed() && succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED));
+bool is_locked(void* address, std::size_t bytes) noexcept {
+  return on_range(SYS_madvise, address, bytes, MADV_DONTNEED) == -EINVAL &&
+         succeeded(on_range(SYS_madvise, address, bytes, MADV_NORMAL));  // no sandbox that refuses all requests
 }
 
-void release(void* address, std::size_t bytes) noexcept { on_range(SYS_munmap, address, bytes, 0); }
+bool has_met_locked_pages() noexcept { return met_locked.load(std::memory_order_relaxed); }  // relaxed: as above
+
+bool purge(void* address, std::size_t bytes) noexcept {
+  Answer answer = known.load(std::memory_order_relaxed);
+  if (answer == Answer::unknown) answer = learn();
+  const bool may_drop = answer == Answer::obeys || answer == Answer::locked;  // locked: the range may be older than the lock
+  if (may_drop && drop(address, bytes)) return true;
+  if (answer == Answer::obeys) {  // perhaps a sandbox was entered, or memory locked, since then
+    answer = learn();
+    if (answer == Answer::obeys) return may_unlock() && replace(address, bytes);
+  }
+  return (answer == Answer::ignores || answer == Answer::refuses) && replace(address, bytes);
+}
+
+bool release(void* address, std::size_t bytes) noexcept { return succeeded(on_range(SYS_munmap, address, bytes, 0)); }
 
 // The target is longer than the source, since mremap then takes a source of one mapping only, and moves all of it or nothing.
 // At equal lengths, Linux 6.17 and later move a source of several mappings one after the other, and may stop half-way.
@@ -148,10 +206,11 @@ bool move_pages(void* from, std::size_t bytes, void* to, std::size_t room) noexc
                                      static_cast<long>(address_of(to))));
 }
 
-// Where mmap is refused, it has or has not unmapped the range. If madvise finds all of it mapped, it need not be mapped.
+// Where mmap is refused, it has or has not unmapped the range. If madvise finds all of it mapped, it need not be mapped. And
+// where fresh memory is locked, it has all of its pages at once.
 bool map_anew(void* address, std::size_t bytes) noexcept {
-  return succeeded(mmap(address, bytes, PROT_READ | PROT_WRITE, reserve_flags | MAP_FIXED)) ||
-         succeeded(on_range(SYS_madvise, address, bytes, MADV_DONTNEED));
+  const bool mapped = succeeded(mmap(address, bytes, PROT_READ | PROT_WRITE, reserve_flags | MAP_FIXED));
+  return drop(address, bytes) || mapped;
 }
 
 std::size_t most_mappings() noexcept {

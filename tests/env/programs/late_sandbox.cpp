@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A program that puts itself into a sandbox after its start, and then works as before.
 //
-//   late_sandbox KILL|EPERM|ENOSYS NAME[,NAME...] THREADS    these calls are refused, or end the process
+//   late_sandbox KILL|EPERM|ENOSYS|EINVAL|ENOMEM NAME[,NAME...] THREADS    these calls are refused, or end the process
 //   late_sandbox ONLY NAME[,NAME...] THREADS                 all others but those of libc and of this program end the process
 //
 // With 0 threads none was ever started.
@@ -32,6 +32,7 @@ constexpr Call known[] = {
     {"prctl", SYS_prctl},
     {"rseq", SYS_rseq},
     {"openat", SYS_openat},
+    {"mprotect", SYS_mprotect},
 };
 // What the program, libc's threads and its exit need without any allocator.
 constexpr int libcs[] = {SYS_write, SYS_exit, SYS_exit_group, SYS_clone, SYS_clone3, SYS_rseq, SYS_set_robust_list,
@@ -58,6 +59,8 @@ void enter(const char* what, char* names) {
   const unsigned action = only                               ? SECCOMP_RET_ALLOW
                           : std::strcmp(what, "KILL") == 0   ? SECCOMP_RET_KILL_PROCESS
                           : std::strcmp(what, "ENOSYS") == 0 ? SECCOMP_RET_ERRNO | ENOSYS
+                          : std::strcmp(what, "EINVAL") == 0 ? SECCOMP_RET_ERRNO | EINVAL
+                          : std::strcmp(what, "ENOMEM") == 0 ? SECCOMP_RET_ERRNO | ENOMEM
                                                              : SECCOMP_RET_ERRNO | EPERM;
   add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (char* name = std::strtok(names, ","); name != nullptr; name = std::strtok(nullptr, ",")) {

@@ -18,6 +18,7 @@ using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 namespace {
 
 constexpr std::size_t kib = 1024, mib = 1024 * kib;
+constexpr std::size_t granule = 64 * kib;  // large blocks are a multiple of it
 constexpr std::size_t most_blocks = std::size_t{1} << 20;
 constexpr std::size_t floor_of_bound = 16 * mib;
 constexpr std::size_t beside_the_bound = 8 * mib;  // for blocks of 4 KiB and more that need again what was given back
@@ -185,6 +186,34 @@ void shuffled(std::size_t least, std::size_t most) {
   check_bound("freed in random order");
 }
 
+// Where all memory is locked, what is mapped has its pages at once: not more is mapped than what is asked for.
+void untouched() {
+  constexpr std::size_t each = mib, number = 200;
+  for (std::size_t i = 0; i < number; ++i) {
+    void* const p = opaque(std::malloc(each));
+    check(p != nullptr, "no block");
+    blocks[count++] = {static_cast<char*>(p), each};
+  }
+  const std::size_t now = resident() - at_start;
+  say_resident("untouched", now, number * each);
+  constexpr std::size_t unused = granule / 2 * number;  // behind the blocks, on an average
+  check(now <= number * each + unused + 4 * mib, "more memory is mapped, and so resident, than was asked for");
+}
+
+// All is freed, and then the kernel puts pages into whatever is mapped.
+void locked_afterwards() {
+  for (const std::size_t size : {std::size_t{3000}, std::size_t{500'000}}) {
+    for (std::size_t i = 0; i < 100 * mib / size; ++i) take(size);
+    free_all_but(0);
+  }
+  const std::size_t before = resident();
+  if (mlockall(MCL_CURRENT) != 0) _exit(77);
+  malloc_trim(0);
+  // Not what had never been touched of libraries, of the stack and of this program.
+  say_resident("locked afterwards", resident() - before, 0);
+  check(resident() <= before + floor_of_bound, "malloc_trim leaves locked pages that nobody uses");
+}
+
 long faults() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -308,9 +337,25 @@ void threads(int number, bool shared) {
   check(kept <= floor_of_bound + bookkeeping + each * static_cast<std::size_t>(number), "sleeping threads keep too much");
 }
 
+// "locked" and one of these before the shape.
+void lock_all(std::string_view how) {
+  int flags = 0;
+  if (how == "current") flags = MCL_CURRENT;
+  if (how == "future") flags = MCL_FUTURE;
+  if (how == "all") flags = MCL_CURRENT | MCL_FUTURE;
+  if (how == "onfault") flags = MCL_FUTURE | MCL_ONFAULT;
+  check(flags != 0, "what is to be locked?");
+  if (mlockall(flags) != 0) _exit(77);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 3 && std::strcmp(argv[1], "locked") == 0) {
+    lock_all(argv[2]);
+    argv += 2;
+    argc -= 2;
+  }
   check(argc > 1, "which shape?");
   const std::string_view shape = argv[1];
   std::free(taken(100).start);
@@ -326,6 +371,8 @@ int main(int argc, char** argv) {
   if (shape == "shrunk")
     shrunk(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10), std::strtoull(argv[4], nullptr, 10));
   if (shape == "huge_pages") huge_pages();
+  if (shape == "untouched") untouched();
+  if (shape == "locked_afterwards") locked_afterwards();
   if (shape == "threads") threads(std::atoi(argv[2]), std::strcmp(argv[3], "shared") == 0);
   ok();
   std::fflush(stdout);
