@@ -94,7 +94,8 @@ void umem_nofail_callback(umem_nofail_callback_t* callback);
  * An object cache: objects of `bufsize` bytes at multiples of `align` (a power of two up to the page size; 0: 8, from 16 bytes
  * on 16; less than 8: 8). `constructor`, `destructor` and `reclaim` may be NULL; each gets `private_data`. `name`, of which 31
  * bytes are kept, is for debuggers. `source`: NULL, or an arena, of which each object is a piece then; it lives as long as the
- * cache and its objects. If what it hands out is no memory, `cflags` has UMC_NOTOUCH. `cflags`: 0 or of UMC_...
+ * cache and its objects. If what it hands out is no memory, but numbers for example, `cflags` has UMC_NOTOUCH, and `align` may
+ * be less than 8. `cflags`: 0 or of UMC_...
  *
  * An object is constructed when it first comes to the program, and stays so when it is freed: the next one who allocates it
  * finds it as it was freed, which has to be constructed state. The destructor runs before its memory goes back. No lock of the
@@ -109,7 +110,8 @@ umem_cache_t* umem_cache_create(char* name, size_t bufsize, size_t align, umem_c
                                 int cflags);
 
 /*
- * Frees the cache and its memory. All objects must have been freed, and nobody uses it any more. With objects in use it says so
+ * Frees the cache and its memory. All objects must have been freed, and nobody uses it any more. An address that is no cache's,
+ * or no longer one's, ends the process with a line on standard error. With objects in use it says so
  * on standard error ("umem_cache_destroy: 'NAME' (ADDRESS) not empty"); the objects stay readable, and the cache is never
  * reused.
  */

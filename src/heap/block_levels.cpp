@@ -61,7 +61,7 @@ void BlockLevels::free(void* p, HomeClass h) noexcept {
   if (slot == nullptr) return free_past_core(p);
   const arch::Sequence r = core_.push(*slot, h, p);
   if (r == arch::Sequence::done) return;
-  if (r == arch::Sequence::freed_twice) report_double_free("free", p);
+  if (r == arch::Sequence::freed_twice) report_double_free(function_that_frees(h), p);
   spill(here(slot), h, p);
 }
 

@@ -58,7 +58,7 @@ bool DepotLevel::give(const Locality& here, Magazine& m) noexcept {
   if (!depots_.exist() || m.count() == 0) return false;
   const HomeClass h = slabs_.slabs().home_of(m);
   if (!reserve(here, h, m.count())) return false;
-  if (const void* const twice = duplicate_in(m)) report_double_free("free", twice);
+  if (const void* const twice = duplicate_in(m)) report_double_free(function_that_frees(h), twice);
   if (depots_for(h).put(here, key_for(h), m)) return true;
   budget_.release(bytes_in(h, m.count()));
   return false;

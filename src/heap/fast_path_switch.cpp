@@ -31,7 +31,7 @@ void FastPathSwitch::enable() noexcept {
   // [H2] release: on x86-64 an order for the compiler only; elsewhere one more reason.
   if (wanted_.sizes) {
     __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
-    __atomic_store_n(&fast_path.below_page_limit, os::smallest_page - 1, __ATOMIC_RELEASE);
+    if (wanted_.below_page) __atomic_store_n(&fast_path.below_page_limit, os::smallest_page - 1, __ATOMIC_RELEASE);
   }
   if (wanted_.sublines) __atomic_store_n(&fast_path.subline_limit, subline_classes * SizeRule::quantum, __ATOMIC_RELEASE);
   __atomic_store_n(&fast_path.extent_16ths, wanted_.window->extent() / 16, __ATOMIC_RELEASE);
@@ -42,6 +42,11 @@ void FastPathSwitch::disable() noexcept {
   __atomic_store_n(&fast_path.below_page_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.size_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
   __atomic_store_n(&fast_path.extent_16ths, std::uintptr_t{0}, __ATOMIC_SEQ_CST);
+}
+
+void FastPathSwitch::below_page_off() noexcept {
+  wanted_.below_page = false;
+  __atomic_store_n(&fast_path.below_page_limit, std::size_t{0}, __ATOMIC_SEQ_CST);
 }
 
 void FastPathSwitch::follow_frontier() noexcept {

@@ -14,9 +14,10 @@ class FastPathSwitch {
  public:
   struct Wanted {
     const span::Window* window;
-    std::byte* slots;  // slot 0
-    bool sizes;        // malloc, at all
-    bool sublines;     // malloc, of blocks below a cache line
+    std::byte* slots;        // slot 0
+    bool sizes;              // malloc, at all
+    bool sublines;           // malloc, of blocks below a cache line
+    bool below_page = true;  // those that align sizes of a page and more, if malloc
   };
   /// Once, before on(): what the fast paths read beside their limits.
   void publish(const Wanted& wanted, const arch::Area& area) noexcept;
@@ -27,6 +28,9 @@ class FastPathSwitch {
     is_seen_ = false;
     disable();
   }
+  /// For good: callers that align sizes of a page and more take the cold way, and nobody else does. Before the process has a
+  /// second thread.
+  void below_page_off() noexcept;
   /// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
   void follow_frontier() noexcept;
 

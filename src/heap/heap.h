@@ -72,6 +72,8 @@ class Heap {
   };
   /// For good, and before the process has a second thread.
   void redirect(const Redirect& redirect) noexcept;
+  /// Memory by size that is not malloc's comes from a layer above. For good, and before the process has a second thread.
+  void redirect_sizes() noexcept { fast_path_switch_.below_page_off(); }
   bool redirected() const noexcept { return redirect_ != nullptr; }
   // As malloc and free without a redirection, and without TERRACE_CHECK's zones: what the levels below serve.
   void* allocate_plain(std::size_t size, std::size_t align) noexcept;

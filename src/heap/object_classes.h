@@ -21,6 +21,9 @@
 
 namespace terrace::heap {
 
+/// Who is told of a block that was freed twice.
+constexpr const char* function_that_frees(HomeClass h) noexcept { return is_object(h) ? "umem_cache_free" : "free"; }
+
 struct ObjectRule {
   static constexpr std::size_t largest = SizeRule::largest;  // bytes; beyond, objects are large blocks
   static constexpr std::size_t largest_alignment = SizeRule::largest_alignment;

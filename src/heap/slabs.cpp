@@ -234,9 +234,9 @@ unsigned Slabs::put_back_leading(HomeClass h, GranuleIndex first, const std::uin
     const std::uintptr_t offset = blocks[done] - start;
     if (offset >= length && done != 0) break;  // in another slab
     const std::uint32_t nth = offset < length ? s.block_at(static_cast<std::uint32_t>(offset)) : s.blocks;
-    if (nth >= s.blocks) report_invalid_pointer("free", pointer_to(blocks[done]));
+    if (nth >= s.blocks) report_invalid_pointer(function_that_frees(h), pointer_to(blocks[done]));
     const std::uint64_t bit = std::uint64_t{1} << nth % 64;
-    if ((r.free_map[nth / 64] & bit) != 0) report_double_free("free", pointer_to(blocks[done]));
+    if ((r.free_map[nth / 64] & bit) != 0) report_double_free(function_that_frees(h), pointer_to(blocks[done]));
     r.free_map[nth / 64] |= bit;
     r.scan = static_cast<std::uint8_t>(min_of<std::uint32_t>(r.scan, nth / 64));
   }

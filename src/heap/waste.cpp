@@ -196,7 +196,7 @@ std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept 
       *leaving = {};
     }
     // A block that came back meanwhile is in use nowhere: it was freed before, too.
-    if (put_in(h, first, mask) != out) report_double_free("free", spans_->window().address(first));
+    if (put_in(h, first, mask) != out) report_double_free(function_that_frees(h), spans_->window().address(first));
     r.purged |= purged;
     c.counters.purged_bytes.add(bytes);
     retention(shape(h)).given_back(bytes);

@@ -34,9 +34,10 @@ void undo(void* owner, void* object) noexcept {
   c.destruct(object, c.private_data);
 }
 
-// 0: as umem_cache_create() has it.
+// 0: as umem_cache_create() has it. Pieces of an arena that nobody touches may be numbers that are no addresses.
 std::size_t alignment_of(const Wanted& w) noexcept {
   if (w.align == 0) return w.size > smallest_alignment ? usual_alignment : smallest_alignment;
+  if (w.source != nullptr && (w.flags & UMC_NOTOUCH) != 0) return w.align;
   return max_of(w.align, smallest_alignment);
 }
 
@@ -151,6 +152,8 @@ void report_not_empty(const Cache& c) noexcept {
 
 void destroy(Cache* c) noexcept {
   if (c == nullptr) return;
+  if (!heap.is_plain(c)) report_invalid_pointer("umem_cache_destroy", c);
+  if (!caches.has(*c)) report_double_free("umem_cache_destroy", c);
   const int saved = errno;
   bool empty = index(c->home) == 0 || heap.levels().remove_objects(c->home);
   if (!c->has_class) {
@@ -255,7 +258,14 @@ void CacheList::remove(Cache& c) noexcept {
   if (visited_ == &c) visited_ = c.previous;  // by its own walker
   (c.previous == nullptr ? first_ : c.previous->next) = c.next;
   (c.next == nullptr ? last_ : c.next->previous) = c.previous;
+  c.next = c.previous = nullptr;
   mutex_.unlock();
+}
+// A description that was freed has links of whoever has the block now, which may be anything.
+bool CacheList::has(const Cache& c) noexcept {
+  const os::LockGuard guard(mutex_);
+  const Cache* const before = c.previous;
+  return before == nullptr ? first_ == &c : heap.is_plain(before) && before->next == &c;
 }
 Cache* CacheList::begin_walk() noexcept {
   const os::LockGuard guard(mutex_);

@@ -77,6 +77,8 @@ class CacheList {
   void add(Cache& cache) noexcept;
   /// Waits for a walker that is at this cache.
   void remove(Cache& cache) noexcept;
+  /// Whether it is one of them. Requires that it can be read.
+  bool has(const Cache& cache) noexcept;
   /// Calls body(cache) for each cache, with the lock free. One thread at a time; other caches than this one may be destroyed
   /// meanwhile.
   template <class Body>

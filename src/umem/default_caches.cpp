@@ -5,7 +5,6 @@
 #include "heap/heap.h"
 #include "os/memory.h"
 #include "os/metadata.h"
-#include "umem/cache.h"
 #include "umem/debug.h"
 #include "umem/firewall.h"
 #include "umem/options.h"
@@ -61,11 +60,11 @@ class Sizes {
   std::ptrdiff_t count_ = std::size(usual_sizes);
 };
 
-// As the table promises: 16 from 16 bytes on, a line for multiples of one, a page for multiples of one.
+// As umem_alloc() promises: 16 from 16 bytes on, a line for multiples of one, a page for multiples of one.
 std::size_t alignment_of(std::size_t size) noexcept {
   if (size % os::page_size() == 0) return os::page_size();
   if (size % cache_line == 0) return cache_line;
-  return size % 16 == 0 ? 16 : 8;
+  return size < 16 ? 8 : 16;
 }
 
 Cache* make_cache(std::uint32_t size) noexcept {
@@ -83,12 +82,6 @@ Cache* make_cache(std::uint32_t size) noexcept {
                  .flags = 0,
                  .serves_sizes = true});
 }
-
-Cache& cache_for(std::size_t size) noexcept { return *default_caches[(size - 1) / step]; }
-
-}  // namespace
-
-namespace {
 
 void say_that_nothing_changes(const SizeChange& change, Complain complain) noexcept {
   char item[32];
@@ -108,24 +101,22 @@ bool open_default_caches(Complain complain) noexcept {
   for (unsigned i = 0; i < options.size_changes; ++i) {
     if (!sizes.apply(options.sizes[i])) say_that_nothing_changes(options.sizes[i], complain);
   }
-  std::size_t next = 0;
+  std::size_t filled = 0;
   for (const std::uint32_t size : sizes) {
     Cache* const c = make_cache(size);
     if (c == nullptr) return false;
-    for (; next < size / step; ++next) table[next] = c;
+    for (; filled < size / step; ++filled) table[filled] = c;
+    // Smaller sizes that it is the first to be aligned for.
+    for (std::size_t i = filled; i-- != 0 && (table[i] == c || table[i]->align < c->align);) {
+      if (table[i]->align < alignment_of((i + 1) * step)) table[i] = c;
+    }
   }
   default_caches = table;
   return true;
 }
 
-namespace {
-
-Cache* cache_or_none(std::size_t size) noexcept { return size <= largest_default ? &cache_for(size) : nullptr; }
-
-}  // namespace
-
 void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before) noexcept {
-  const Cache* const c = cache_or_none(size);
+  const Cache* const c = default_cache_for(size);
   void* const memory = allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug);
   if (memory != nullptr && c != nullptr) c->allocated.add();
   return memory;
@@ -140,7 +131,7 @@ void* allocate_by_size(std::size_t size) noexcept {
 void* allocate_unwalled_by_size(std::size_t size) noexcept {
   if (size > largest_default)
     return heap::heap.allocate_plain(size, size % os::page_size() == 0 ? os::page_size() : std::size_t{cache_line});
-  Cache& c = cache_for(size);
+  Cache& c = *default_cache_for(size);
   void* const object = allocate_slow(c);
   if (object != nullptr) mark_size(c, object, size);
   return object;
@@ -153,7 +144,7 @@ void free_by_size(void* memory, std::size_t size) noexcept {
   }
   if (size > largest_default || heap::heap.is_plain(memory)) return heap::heap.free_plain(memory);
   if (size == 0) size = 1;
-  Cache& c = cache_for(size);
+  Cache& c = *default_cache_for(size);
   check_size(c, memory, size);
   free_slow(c, memory);
 }

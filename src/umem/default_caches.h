@@ -3,18 +3,21 @@
 // for each size of libumem's table, as size_add, size_remove and size_clear have changed it. Larger requests are large blocks.
 #pragma once
 
+#include "umem/cache.h"
 #include "umem/options.h"
 
 #include <cstddef>
-
-struct umem_cache;
 
 namespace terrace::umem {
 
 inline constexpr std::size_t largest_default = 128 * 1024, default_step = 8;
 
 /// [(size - 1) / default_step]; null while there are none. A debugger reads it.
-extern umem_cache** default_caches __attribute__((visibility("hidden")));
+extern Cache** default_caches __attribute__((visibility("hidden")));
+/// Null: none has that size.
+inline Cache* default_cache_for(std::size_t size) noexcept {
+  return default_caches != nullptr && size - 1 < largest_default ? default_caches[(size - 1) / default_step] : nullptr;
+}
 
 /// Before the process has a second thread. False: there is no memory.
 bool open_default_caches(Complain complain) noexcept;

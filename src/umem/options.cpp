@@ -46,6 +46,7 @@ enum class Result : std::uint8_t {
   too_long,
   no_such,
   too_large,
+  too_many_frames,
   largest,
   no_meaning,
   own_buffers
@@ -60,6 +61,7 @@ constexpr const char* why(Result r) noexcept {
     case Result::no_meaning: return "has no meaning on Linux, where memory is one range of addresses";
     case Result::no_such: return "is no such value";
     case Result::too_large: return "wants a size of at most 128k";
+    case Result::too_many_frames: return "asks for more frames than the 32 that are kept";
     case Result::largest: return "can not be: the largest cache stays";
     case Result::own_buffers: return "has no meaning on Linux, where each core has its own buffers";
     case Result::too_long: return "is too long";
@@ -186,7 +188,7 @@ void parse_debug(const char* text, Options& out, Complain complain) noexcept {
         out.frames = static_cast<unsigned>(min_of(value, most_frames));
       }
       out.debug |= debug_audit | debug_redzone;
-      return Result::ok;
+      return value > most_frames ? Result::too_many_frames : Result::ok;
     }
     if (item.name == "contents") {
       out.debug |= debug_contents;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -68,6 +69,24 @@ TEST_F(UmemCacheOfArena, the_alignment_may_be_less_than_the_quantum) {
   umem_cache_free(of_words, p);
   umem_cache_destroy(of_words);
   umem_cache_destroy(cache);
+}
+
+// Identifiers: pieces that are no addresses, and are not touched.
+TEST(UmemCacheOfNumbers, each_number_becomes_an_object) {
+  constexpr std::uintptr_t first = 100, count = 1000;
+  vmem_t* const numbers =
+      vmem_create("numbers", reinterpret_cast<void*>(first), count, 1, nullptr, nullptr, nullptr, 0, VM_NOSLEEP);
+  umem_cache_t* const ids = umem_cache_create(name, 1, 1, nullptr, nullptr, nullptr, nullptr, numbers, UMC_NOTOUCH);
+  for (int round = 0; round < 2; ++round) {  // from the arena, then from magazines
+    std::set<std::uintptr_t> all;
+    while (void* const id = umem_cache_alloc(ids, UMEM_DEFAULT)) all.insert(reinterpret_cast<std::uintptr_t>(id));
+    EXPECT_EQ(all.size(), count);
+    EXPECT_EQ(*all.begin(), first);
+    for (const std::uintptr_t id : all) umem_cache_free(ids, reinterpret_cast<void*>(id));
+  }
+  umem_cache_destroy(ids);
+  EXPECT_EQ(vmem_size(numbers, VMEM_ALLOC), 0U);
+  vmem_destroy(numbers);
 }
 
 TEST_F(UmemCacheOfArena, objects_stay_constructed) {

@@ -42,10 +42,22 @@ void* allocate_plainly(std::size_t size) {
   return heap::allocate(size);
 }
 
+// Where UMEM_OPTIONS has changed the sizes, and nothing is looked at, memory by size is the caches' by their fast paths. False,
+// null: the cold way is the caller's.
+TERRACE_INLINE void* allocate_by_default_cache(std::size_t size) noexcept {
+  umem::Cache* const c = umem::default_cache_for(size);
+  return c != nullptr && c->base != nullptr ? heap::allocate_object(c->base) : nullptr;
+}
+TERRACE_INLINE bool free_to_default_cache(void* memory, std::size_t size) noexcept {
+  umem::Cache* const c = umem::default_cache_for(size);
+  if (c == nullptr || c->base == nullptr || !heap::heap.spans().window().contains(memory)) return false;
+  return heap::heap.slabs().any_class_of(memory) == c->home && heap::free_object(c->base, memory);
+}
+
 // Fault injection, and what becomes of a NULL.
 template <class Attempt>
 void* debugged(int flags, const umem_cache_t* cache, std::size_t size, Attempt attempt) {
-  if ((flags & UMEM_NOFAIL) == 0 && umem::default_caches_on() && umem::is_to_fail()) {
+  if ((flags & UMEM_NOFAIL) == 0 && heap::heap.redirected() && umem::is_to_fail()) {
     umem::log_failure(cache, size);
     errno = ENOMEM;
     return nullptr;
@@ -60,6 +72,7 @@ void* debugged(int flags, const umem_cache_t* cache, std::size_t size, Attempt a
 }
 
 __attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
+  if (void* const object = allocate_by_default_cache(size)) return object;
   if (size == 0) return nullptr;
   umem::update_if_due();
   if (!umem::default_caches_on()) return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
@@ -89,7 +102,7 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
 }
 
 __attribute__((cold, noinline)) void release_rest(void* memory, std::size_t size) {
-  if (memory == nullptr) return;
+  if (free_to_default_cache(memory, size) || memory == nullptr) return;
   if (umem::default_caches_on()) return umem::free_by_size(memory, size);
   heap::heap.free(memory, {.function = "umem_free", .size = size, .has_size = true});
 }
@@ -173,8 +186,13 @@ __attribute__((constructor(102))) void at_start() {
     heap::heap.set_budget(max_of<std::uint64_t>(o.perthread_cache, 1) * heap::heap.core().slot_count());
   umem::open_logs(complain);
   if ((o.debug & umem::debug_audit) != 0 || umem::any_log()) os::prefer_libunwind();
-  if (o.debug == 0 && !umem::any_log() && o.size_changes == 0 && !o.no_magazines && o.mtbf == 0) return;
-  if (umem::open_default_caches(complain)) heap::heap.redirect(umem::tagged_malloc);
+  const bool is_looked_at = o.debug != 0 || umem::any_log() || o.no_magazines || o.mtbf != 0;
+  if ((!is_looked_at && o.size_changes == 0) || !umem::open_default_caches(complain)) return;
+  if (is_looked_at) {
+    heap::heap.redirect(umem::tagged_malloc);
+  } else {
+    heap::heap.redirect_sizes();
+  }
 }
 
 }  // namespace
