@@ -14,7 +14,6 @@ environment (build/.venv) where that is of gdb's own version of Python, else the
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from pathlib import Path
@@ -30,9 +29,10 @@ for _path in (_ROOT / "tools", _ROOT / "build" / ".venv" / "lib" / _VERSION / "s
 try:
     import numpy as np
 
+    from terrace.debug.core import CoreTarget
     from terrace.debug.live import Pages, read_maps
     from terrace.debug.memory import Copy, Mapping, Memory, Segment, Thread, UnreadableError
-    from terrace.debug.target import Capture, Described, Select, Target, described, likely_first
+    from terrace.debug.target import Capture, Described, Select, Target, described
     from terrace.debug.umem.commands import COMMANDS, run
     from terrace.errors import TerraceError
 except ImportError as error:
@@ -41,10 +41,7 @@ except ImportError as error:
         "checkout, or install python3-numpy, python3-scipy and python3-pyelftools"
     ) from None
 
-_SECTION = re.compile(r"0x([0-9a-f]+)->0x([0-9a-f]+) at 0x[0-9a-f]+: (\S+) (.*)")
-_HEX = r"0x([0-9a-f]+)\s+"
-_FILE = re.compile(rf"\s*{_HEX}{_HEX}0x[0-9a-f]+\s+{_HEX}(?:\S+\s+)?(/.*)")
-_EXECFN = re.compile(r"AT_EXECFN .* 0x([0-9a-f]+)")  # the program's name lies on the main stack
+_CORE = re.compile(r"core dump file:\n\s*[`'](.*)', file type ")
 _THREAD_POINTERS = ("fs_base", "tpidr")  # of x86-64, of aarch64
 _COMPOUND = (gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_STRUCT)
 _WORDS = {"v8_int64", "v4_int64", "v2_int64"}  # a vector register as words: the widest has all
@@ -67,34 +64,6 @@ class GdbMemory(Memory):
             return bytes(gdb.selected_inferior().read_memory(address, size))
         except (gdb.MemoryError, OverflowError, gdb.error):
             raise UnreadableError(address) from None
-
-
-def _core_mappings() -> list[Mapping]:
-    """Sections of the core; which of them are files tells the list of mapped files."""
-    files = {}
-    for line in _executed("info proc mappings").splitlines():
-        if match := _FILE.match(line):
-            start, end, offset = (int(match[i], 16) for i in (1, 2, 3))
-            files[start] = Mapping(start, end, "r--p", offset, match[4].strip())
-    name = _EXECFN.search(_executed("info auxv"))
-    on_stack = int(name[1], 16) if name else 0
-    found = []
-    for line in _executed("maintenance info sections").splitlines():
-        match = _SECTION.search(line)
-        if match is None or not match[3].startswith("load"):
-            continue
-        start, end, flags = int(match[1], 16), int(match[2], 16), match[4].split()
-        file = files.pop(start, None)
-        permissions = (
-            ("r" if "HAS_CONTENTS" in flags else "-")
-            + ("-" if "READONLY" in flags else "w")
-            + ("x" if "CODE" in flags else "-")
-        )
-        offset, path = 0, "[stack]" if start <= on_stack < end else ""
-        if file:
-            offset, path = file.offset, file.path
-        found.append(Mapping(start, end, permissions + "p", offset, path))
-    return sorted([*found, *files.values()], key=lambda m: m.start)
 
 
 def _words_of(frame: gdb.Frame, register: str) -> list[int]:
@@ -121,37 +90,26 @@ def _thread(thread: gdb.InferiorThread) -> Thread:
 
 
 class GdbTarget(Target):
-    """The inferior that is selected."""
+    """The process that is selected."""
 
-    def __init__(self) -> None:
-        inferior = gdb.selected_inferior()
-        if not inferior.is_valid() or inferior.pid == 0:
-            raise TerraceError("there is no process and no core file: start or load one first")
-        self._pid = inferior.pid
-        self._is_live = "Native process" in _executed("info target")
-        self.title = f"{'' if self._is_live else 'core file of '}process {self._pid}"
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.title = f"process {pid}"
         self.memory = GdbMemory()
 
     def mappings(self) -> list[Mapping]:
-        if self._is_live:
-            return read_maps(Path(f"/proc/{self._pid}/maps").read_text(errors="replace"))
-        return _core_mappings()
+        return read_maps(Path(f"/proc/{self._pid}/maps").read_text(errors="replace"))
 
     def descriptors(self) -> list[Described]:
-        found = []
-        for mapping in likely_first(self.mappings()):
-            with contextlib.suppress(OSError), open(mapping.path, "rb") as file:
-                found.append(described(mapping, file))
-        return [each for each in found if each is not None]
+        return list(described(self.memory, self.mappings()))
 
     def capture(self, select: Select, registers: bool = True) -> Capture:  # noqa: ARG002
         """The process does not run: it is as gdb has it."""
         mappings = self.mappings()
-        pages = Pages(self._pid) if self._is_live else None
+        pages = Pages(self._pid)
         segments = []
         for start, end in select(mappings):
-            runs = pages.runs(start, end).tolist() if pages else [[start, end - start]]
-            for first, size in runs:
+            for first, size in pages.runs(start, end).tolist():
                 segments += self._segments(first, first + size)
         chosen = gdb.selected_thread()
         try:
@@ -172,6 +130,19 @@ class GdbTarget(Target):
                 continue
             found.append(Segment(at, np.frombuffer(data, np.uint8)))
         return found
+
+
+def _target() -> Target:
+    """What is selected. A core file is read as it is without gdb."""
+    inferior = gdb.selected_inferior()
+    about = _executed("info target")
+    if inferior.is_valid() and inferior.pid != 0:
+        if "Native process" in about:
+            return GdbTarget(inferior.pid)
+        if core := _CORE.search(about):
+            return CoreTarget(Path(core[1]))
+        raise TerraceError("only processes of this machine, and core files, can be looked at")
+    raise TerraceError("there is no process and no core file: start or load one first")
 
 
 def _address(text: str) -> int:
@@ -196,7 +167,7 @@ class Umem(gdb.Command):  # type: ignore[misc]  # gdb has no types
 
     def invoke(self, argument: str, from_tty: bool) -> None:  # noqa: ARG002
         try:
-            report = run(GdbTarget(), _address, gdb.string_to_argv(argument))
+            report = run(_target(), _address, gdb.string_to_argv(argument))
         except TerraceError as error:
             raise gdb.GdbError(str(error)) from None
         gdb.write("".join(f"{line}\n" for line in report))

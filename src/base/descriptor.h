@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How the library tells a debugger where its fields lie: one constant object, in a section of its own, so that it is found in
-// programs without symbols, too. A reader compares magic and version, then goes by names. The version rises when the meaning of
-// a name changes, not when one is added. introspect/descriptors.h has the heap's, umem/descriptors.h that of object caches.
+// How the library tells a debugger where its fields lie: one constant object with addresses in it, so that it lies in the data
+// of a process and of its core file, where a reader finds it by its magic, in programs without symbols or without a file, too.
+// The reader compares the version, then goes by names. The version rises when the meaning of a name changes, not when one is
+// added. introspect/descriptors.h has the heap's, umem/descriptors.h that of object caches.
 #pragma once
 
 #include <cstddef>

@@ -118,4 +118,4 @@ def in_gdb(*arguments: object) -> str:
     )  # fmt: skip
     if "terrace-gdb: gdb's" in done.stdout + done.stderr:
         pytest.skip("gdb's Python has no numpy, scipy or pyelftools")
-    return done.stdout
+    return done.stdout + done.stderr

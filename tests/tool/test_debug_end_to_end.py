@@ -316,52 +316,6 @@ def test_top_shows_classes_by_live_bytes_and_levels(program):
     assert "processor" in text
 
 
-ERRORS = {
-    "no process": (lambda **_: "4194303", "there is no process 4194303"),
-    "no Terrace": (lambda **_: str(os.getpid()), "has no Terrace in it"),
-    "no file": (lambda **_: "/no/such/core", "No such file"),
-    "no core": (lambda **_: __file__, "is no core file"),
-    "a program": (lambda **_: sys.executable, "not a core file"),
-}
-
-
-@pytest.mark.parametrize(
-    ("case", "subcommand"),
-    [*((case, "findleaks") for case in ERRORS), ("no Terrace", "umastat"), ("no file", "verify")],
-)
-def test_what_can_not_be_read_is_one_line_and_status_1(case, subcommand):
-    if "libterrace" in os.environ.get("LD_PRELOAD", ""):
-        pytest.skip("this process has Terrace itself")
-    name, expected = ERRORS[case]
-    done = terrace(subcommand, name())
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    assert expected in done.stderr
-
-
-@pytest.mark.parametrize("length", [0, 40, 5000, 1_000_000])
-def test_a_truncated_core_is_one_line_and_status_1(core, tmp_path, length):
-    cut = tmp_path / "cut"
-    cut.write_bytes(core.read_bytes()[:length])
-    done = terrace("findleaks", cut)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-
-
-def test_without_the_rights_of_ptrace_it_says_so(program):
-    if os.getuid() != 0:
-        pytest.skip("only root can be somebody else")
-    with running(program, 1, 100) as process:
-        try:
-            done = terrace("umastat", process.pid, user=65534, group=65534, extra_groups=[])
-        except PermissionError:
-            pytest.skip("others can not start this Python")
-    if "Permission denied" in done.stderr or "No such file" in done.stderr:
-        pytest.skip("others can not read this checkout")
-    assert done.returncode == 1
-    assert "ptrace" in done.stderr
-
-
 def test_gdb_on_a_core_file(program, core):
     commands = [f"umem {c}" for c in ("umastat", "findleaks", "verify", "whatis in_data")]
     shown = in_gdb(*(w for c in commands for w in ("-ex", c)), str(program), str(core))

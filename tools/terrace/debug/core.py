@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import platform
 import struct
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,7 +18,15 @@ from elftools.elf.elffile import ELFFile
 
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.ptrace import thread_of
-from terrace.debug.target import Capture, Described, Select, Target, described, likely_first
+from terrace.debug.target import (
+    OF_32_BITS,
+    Capture,
+    Described,
+    Select,
+    Target,
+    described,
+    is_of_32_bits,
+)
 from terrace.errors import TerraceError
 
 _PRSTATUS, _FPREGS, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
@@ -26,6 +36,13 @@ _PHDR, _EXECFN = 3, 31  # the program's headers, and its name, which lies on the
 _TID = 32  # in NT_PRSTATUS on machines of 64 bits; the general registers follow at
 _GENERAL = 112
 _GENERAL_END = -8  # and one number comes after them
+_MACHINES = {"x86_64": 62, "aarch64": 183}  # e_machine
+_PACKED = {
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    b"\xfd7zXZ": "xz",
+    b"\x1f\x8b": "gzip",
+}
 _EXECUTABLE, _WRITABLE, _READABLE = 1, 2, 4
 
 
@@ -48,11 +65,35 @@ class _Files(Memory):
             if m.start <= address and address + size <= m.end:
                 file = self.file(m.path)
                 if file is None:
-                    raise TerraceError(f"the core needs {m.path}, which is not there any more")
+                    raise TerraceError(
+                        f"the core file has no copy of {m.path}, and that is not there any more: "
+                        "put the file there that the process had"
+                    )
                 file.seek(m.offset + address - m.start)
                 data = file.read(size)
                 return data + bytes(size - len(data))
         raise UnreadableError(address)
+
+
+def _without_sections(beginning: Iterable[int]) -> bytes:
+    """Of a file of 64 bits: a file that was stripped has other sections, and the same memory."""
+    raw = bytearray(beginning)
+    for start, end in ((40, 48), (58, 64)):  # e_shoff; e_shentsize, e_shnum, e_shstrndx
+        raw[start:end] = bytes(end - start)
+    return bytes(raw)
+
+
+def _expect_readable(path: Path, file: BinaryIO) -> None:
+    """Core files that can not be read for a reason that is known."""
+    beginning = file.read(20)
+    for magic, tool in _PACKED.items():
+        if beginning.startswith(magic):
+            raise TerraceError(f"{path} is compressed: unpack it first, by `{tool} -d`")
+    if is_of_32_bits(beginning):
+        raise TerraceError(f"{path} {OF_32_BITS}")
+    machine, here = int.from_bytes(beginning[18:20], "little"), platform.machine()
+    if beginning[:4] == b"\x7fELF" and machine != _MACHINES.get(here):
+        raise TerraceError(f"{path} is of a program for another machine than this ({here})")
 
 
 def _notes(elf: Any) -> list[tuple[int, bytes]]:
@@ -103,6 +144,7 @@ class CoreTarget(Target):
         self.title = f"core file {path}"
         try:
             with path.open("rb") as file:
+                _expect_readable(path, file)
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 elf = ELFFile(file)
                 if elf["e_type"] != "ET_CORE":
@@ -166,13 +208,15 @@ class CoreTarget(Target):
     def mappings(self) -> list[Mapping]:
         return self._mappings
 
+    def why_none(self) -> str:
+        if not any(s["p_filesz"] for s in self._loads if s["p_flags"] & _WRITABLE):
+            return "has no copy of the program's data: see /proc/PID/coredump_filter in core(5)"
+        return super().why_none()
+
     def descriptors(self) -> list[Described]:
-        found = []
-        for mapping in likely_first(self._mappings):
-            each = described(mapping, self.files.file(mapping.path))
-            if each is not None:
-                self._expect_same(mapping)
-                found.append(each)
+        found = list(described(self.memory, self._mappings))
+        for each in found:
+            self._expect_same(each.mapping)
         return found
 
     def _expect_same(self, mapping: Mapping) -> None:
@@ -182,8 +226,11 @@ class CoreTarget(Target):
         if not begun or file is None:
             return
         file.seek(0)
-        if file.read(len(begun[0].data)) != begun[0].data.tobytes():
-            raise TerraceError(f"{mapping.path} is not what it was when the core was written")
+        if _without_sections(file.read(len(begun[0].data))) != _without_sections(begun[0].data):
+            raise TerraceError(
+                f"{mapping.path} is not what it was when {self.title} was written: put the file "
+                "there that the process had"
+            )
 
     def capture(self, select: Select, registers: bool = True) -> Capture:  # noqa: ARG002
         """All of it is there already."""

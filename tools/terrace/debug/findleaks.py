@@ -52,6 +52,7 @@ class Findings:
     capture: Capture
     marking: float
     audited: list[AuditedGroup]
+    has_stacks: bool  # of what was allocated, as far as its cache has records
     addresses: list[int]  # of what is leaked
 
     @property
@@ -160,9 +161,12 @@ def find(target: Target) -> Findings:
     sizes = int(heap.sizes(everything).sum())
     groups = group(heap, capture, leaked, graph)
     audited = audited_groups(heap, debugged, leaked) if debugged is not None else []
+    has_stacks = debugged is not None and any(map(debugged.has_audit, debugged.caches))
     marked = time.monotonic() - began
     addresses: list[int] = heap.addresses(leaked).tolist()
-    return Findings(len(everything), sizes, leaked, groups, capture, marked, audited, addresses)
+    return Findings(
+        len(everything), sizes, leaked, groups, capture, marked, audited, has_stacks, addresses
+    )  # fmt: skip
 
 
 def _statistics(f: Findings) -> str:
@@ -182,6 +186,8 @@ def _statistics(f: Findings) -> str:
 
 def lines_through(target: Target, f: Findings, function: str, everything: bool) -> list[str]:
     """The report on what was allocated by stacks that the function is in."""
+    if not f.has_stacks:
+        return [f"{target.title}: no stacks are known: that takes libumem and UMEM_DEBUG=audit"]
     frames = Frames(f.capture.mappings)
     groups = [g for g in f.audited if frames.any_in(g.oldest.stack, function)]
     if not groups:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from terrace.debug.memory import Memory, UnreadableError
 from terrace.errors import TerraceError
 
-SECTION, UMEM_SECTION = ".terrace_debug", ".terrace_umem"
 _VERSION = 1
 
+_MAGIC_BYTES = 16
 _HEADER = struct.Struct("<16s6I")
 _ADDRESS = struct.Struct("<24sQ")
 _FIELD = struct.Struct("<28s3I")
@@ -38,6 +38,16 @@ class Description:
     """What one descriptor says."""
 
     magic: str
+
+    @classmethod
+    def place_in(cls, memory: Memory, start: int, end: int) -> int | None:
+        """Where one begins between two addresses, by its first word."""
+        try:
+            data = memory.read(start, end - start)
+        except TerraceError:  # not all of it is there
+            data = memory.sparse(start, end - start).tobytes()
+        at = data.find(cls.magic.encode().ljust(_MAGIC_BYTES, b"\0"))
+        return None if at < 0 else start + at
 
     def __init__(self, memory: Memory, address: int) -> None:
         magic, version, header, address_bytes, addresses, field_bytes, fields = _HEADER.unpack(

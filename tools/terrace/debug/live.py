@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +20,14 @@ from terrace.cells import human_bytes
 from terrace.debug import ptrace
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.target import (
+    OF_32_BITS,
     Capture,
     Described,
     Range,
     Select,
     Target,
     described,
-    likely_first,
+    is_of_32_bits,
 )
 from terrace.debug.waiting import all_waiting
 from terrace.errors import TerraceError
@@ -253,19 +253,13 @@ class LiveTarget(Target):
         return read_maps(text)
 
     def descriptors(self) -> list[Described]:
-        found = []
-        for mapping in likely_first(self.mappings()):
-            with contextlib.ExitStack() as stack:
-                found.append(described(mapping, self._open(mapping, stack)))
-        return [each for each in found if each is not None]
+        return list(described(self.memory, self.mappings()))
 
-    def _open(self, mapping: Mapping, stack: contextlib.ExitStack) -> BinaryIO | None:
-        """The file as the process sees it: elsewhere in a container, or deleted since."""
-        link = self._proc / "map_files" / f"{mapping.start:x}-{mapping.end:x}"
-        for path in (f"{self._proc}/root{mapping.path}", link):
-            with contextlib.suppress(OSError):
-                return stack.enter_context(open(path, "rb"))
-        return None
+    def why_none(self) -> str:
+        with contextlib.suppress(OSError), open(self._proc / "exe", "rb") as file:
+            if is_of_32_bits(file.read(5)):
+                return OF_32_BITS
+        return super().why_none()
 
     def capture(self, select: Select, registers: bool = False) -> Capture:
         expected = sum(int(r[1]) for r in self._runs(select(self.mappings())))

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import BinaryIO
 
 from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Copy, Mapping, Memory, Thread, UnreadableError
@@ -21,6 +20,8 @@ Select = Callable[[list[Mapping]], list[Range]]
 # address. More would meet what functions have left there that have returned.
 _RETURN_WITHIN = {"libc": 2, "[vdso]": 16}
 _LIBC = re.compile(r"libc[.-].*")
+
+OF_32_BITS = "is of a program of 32 bits: Terrace is for programs of 64"
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,13 @@ class Target(ABC):
     def descriptors(self) -> list[Described]:
         """Of all objects that have any, the likeliest first."""
 
+    def why_none(self) -> str:
+        """No Terrace is in it, and what one may do about that."""
+        return (
+            "has no Terrace in it: start the program with `terrace run`, "
+            "LD_PRELOAD=libterrace.so, or linked with it"
+        )
+
     def inside(self, mappings: list[Mapping], threads: list[Thread], program: str) -> list[Thread]:
         """Threads in Terrace's code; none where it can not be told from the program's."""
         if self.library == program:
@@ -123,14 +131,16 @@ class Target(ABC):
         if not found and unused:
             raise TerraceError(f"{self.title} has Terrace, and has allocated nothing yet")
         if not found:
-            raise TerraceError(
-                f"{self.title} has no Terrace in it: start the program with `terrace run`, "
-                "LD_PRELOAD=libterrace.so, or linked with it"
-            )
+            raise TerraceError(f"{self.title} {self.why_none()}")
         # libumem.so gets its heap ready as it is loaded, also where nobody uses it.
         used = [f for f in found if f.layout.of_heap(self.memory, "window.committed")]
         used.sort(key=lambda f: -f.layout.of_heap(self.memory, "slabs.cut_bytes"))
         return used or found[:1]
+
+
+def is_of_32_bits(beginning: bytes) -> bool:
+    """Of an ELF file: a program, or a core file."""
+    return beginning[:5] == b"\x7fELF\x01"
 
 
 def likely_first(mappings: list[Mapping]) -> list[Mapping]:
@@ -145,12 +155,14 @@ def likely_first(mappings: list[Mapping]) -> list[Mapping]:
     )
 
 
-def described(mapping: Mapping, file: BinaryIO | None) -> Described | None:
-    """Where the descriptors of an object are; None: it has none, or there is no file."""
-    from terrace.debug.elf import descriptor_offsets
-
-    offsets = None if file is None else descriptor_offsets(file)
-    if offsets is None:
-        return None
-    umem = None if offsets.umem is None else mapping.start + offsets.umem
-    return Described(mapping, mapping.start + offsets.heap, umem)
+def described(memory: Memory, mappings: list[Mapping]) -> Iterator[Described]:
+    """By the data of objects, which is there also if their files are gone or are others by now."""
+    data: dict[str, list[Mapping]] = {}
+    for mapping in mappings:
+        if mapping.permissions.startswith("rw"):
+            data.setdefault(mapping.path, []).append(mapping)
+    for beginning in likely_first(mappings):
+        for m in data.get(beginning.path, []):
+            heap = Layout.place_in(memory, m.start, m.end)
+            if heap is not None:
+                yield Described(beginning, heap, UmemLayout.place_in(memory, m.start, m.end))

@@ -28,6 +28,18 @@ from terrace.errors import TerraceError
 Command = Callable[[Context, list[str]], list[str]]
 
 
+def _umastat(context: Context, words: list[str]) -> list[str]:
+    if words:
+        raise TerraceError("usage: umastat", 2)
+    return commands.umastat(context.target)
+
+
+def _verify(context: Context, words: list[str]) -> list[str]:
+    if words:
+        raise TerraceError("usage: verify", 2)
+    return commands.verify(context.target)[0]
+
+
 def _whatis(context: Context, words: list[str]) -> list[str]:
     if len(words) != 1:
         raise TerraceError("usage: whatis ADDRESS", 2)
@@ -50,9 +62,9 @@ def _walk(context: Context, words: list[str]) -> list[str]:
 
 
 COMMANDS: dict[str, Command] = {
-    "umastat": lambda context, _: commands.umastat(context.target),
+    "umastat": _umastat,
     "findleaks": _findleaks,
-    "verify": lambda context, _: commands.verify(context.target)[0],
+    "verify": _verify,
     "whatis": _whatis,
     "walk": _walk,
     "umem_status": umem_status,

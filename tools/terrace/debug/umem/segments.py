@@ -13,20 +13,30 @@ from terrace.errors import TerraceError
 _TYPES = {"alloc": "allocated", **{kind: kind for kind in KINDS}}
 
 
-def arena(context: Context, word: str) -> Arena:
+def _number(context: Context, word: str) -> int:
+    """0: it is none."""
+    try:
+        return context.evaluate(word)
+    except TerraceError:
+        return 0
+
+
+def named_arena(context: Context, word: str) -> Arena | None:
     """By its name, or by its address."""
     arenas = list(ArenaReader(context.umem, context.memory))
-    for a in arenas:
-        if a.name == word:
-            return a
-    try:
-        address = context.evaluate(word)
-    except TerraceError:
-        address = 0
-    for a in arenas:
-        if a.address == address:
-            return a
-    raise TerraceError(f"{word} is no arena, neither a name nor an address")
+    of_name = next((a for a in arenas if a.name == word), None)
+    if of_name is not None:
+        return of_name
+    address = _number(context, word)
+    return next((a for a in arenas if a.address == address), None)
+
+
+def arena(context: Context, word: str) -> Arena:
+    """One that there is."""
+    found = named_arena(context, word)
+    if found is None:
+        raise TerraceError(f"{word} is no arena, neither a name nor an address")
+    return found
 
 
 def vmem(context: Context, words: list[str]) -> list[str]:
@@ -54,15 +64,15 @@ def _chosen(context: Context, word: str | None) -> Iterator[Segment]:
         for a in reader:
             yield from reader.segments(a)
         return
-    try:
-        yield from reader.segments(arena(context, word))
+    found = named_arena(context, word)
+    if found is not None:
+        yield from reader.segments(found)
         return
-    except TerraceError:
-        address = context.evaluate(word)
-    found = [s for a in reader for s in reader.segments(a) if s.address == address]
-    if not found:
-        raise TerraceError(f"{word} is neither an arena nor a segment")
-    yield from found
+    address = _number(context, word)
+    segments = [s for a in reader for s in reader.segments(a) if s.address == address]
+    if not segments:
+        raise TerraceError(f"{word} is no arena, neither a name nor an address, and no segment")
+    yield from segments
 
 
 _USAGE = "vmem_seg [ARENA|ADDR] [-s] [-v] [-t alloc|free|span] [-m LEAST] [-M MOST]"
