@@ -110,10 +110,11 @@ umem_cache_t* umem_cache_create(char* name, size_t bufsize, size_t align, umem_c
                                 int cflags);
 
 /*
- * Frees the cache and its memory. All objects must have been freed, and nobody uses it any more. An address that is no cache's,
- * or no longer one's, ends the process with a line on standard error. With objects in use it says so
- * on standard error ("umem_cache_destroy: 'NAME' (ADDRESS) not empty"); the objects stay readable, and the cache is never
- * reused.
+ * Frees the cache and its memory. All objects must have been freed, and nobody uses it any more; its destructor has run for all
+ * of them when this returns, and is called for none later. Waits for its `reclaim` and its destructor where another thread is
+ * in one, so neither may call this for its own cache. An address that is no cache's, or no longer one's, ends the process with
+ * a line on standard error. With objects in use it says so there ("umem_cache_destroy: 'NAME' (ADDRESS) not empty"); the
+ * objects stay readable, and the cache is never reused.
  */
 void umem_cache_destroy(umem_cache_t* cache);
 

@@ -33,8 +33,8 @@ class BlockLevels {
   // Object caches:
   /// A class of its own. Class 0: memory is short, or there are too many.
   HomeClass make_objects(const ObjectClasses::Wanted& wanted) noexcept;
-  /// Nobody uses the class any more. What the levels hold of it goes to the slabs, and the slabs back. False: objects are still
-  /// in use, or other threads' slots hold some; then the number is never used again.
+  /// Nobody uses the class any more. What the levels hold of it goes to the slabs, and the slabs back; waits for others who
+  /// have such objects on their way there. False: objects are still in use; then the number is never used again.
   bool remove_objects(HomeClass h) noexcept;
   /// A block, or null. `raw`: it comes from a slab as it is; else it is as it was when it was freed.
   void* allocate_object(HomeClass h, bool& raw) noexcept;
@@ -43,8 +43,8 @@ class BlockLevels {
   // Straight from and to a slab, as blocks are there; null: memory is short.
   void* allocate_raw_object(HomeClass h) noexcept;
   void free_raw(void* p) noexcept;
-  /// What slots and depots hold of one class goes to the slabs. As CoreLevel::empty_objects().
-  bool drain_objects(HomeClass h) noexcept;
+  /// What slots and depots hold of one class goes to the slabs. As Maintenance::empty_objects().
+  void drain_objects(HomeClass h) noexcept;
   os::RankedMutex<os::Rank::object_classes>& objects_mutex() noexcept { return objects_mutex_; }
 
   /// The NUMA node that the calling thread is on.

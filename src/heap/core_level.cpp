@@ -144,38 +144,47 @@ void CoreLevel::empty(ObjectWords& words, unsigned chunk, const ChainWord* held)
     for (const level::MagazineWord w : {held[i], held[level::objects_per_chunk + i]}) {
       if (w != level::no_magazine) slabs_.empty(magazines().of_word(w));
     }
+  }
+  release_caps(words, chunk);
+}
+
+void CoreLevel::release_caps(ObjectWords& words, unsigned chunk) noexcept {
+  for (unsigned i = 0; i < level::objects_per_chunk; ++i)
     release_cap(words.cap[i], ObjectClasses::home(chunk * level::objects_per_chunk + i));
-  }
 }
 
-// Both words of a class, in the order in which empty_object_words() gets them. False: the slot could not be stopped.
-bool CoreLevel::take_object_words(Slot& slot, HomeClass h, ChainWord* held) noexcept {
+void CoreLevel::take_object_words(Slot& slot, HomeClass h, ChainWord* held) noexcept {
   ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
-  if (words == nullptr) return true;
-  level::Word* const both[] = {&words->words[ObjectClasses::within(h)], &words->previous[ObjectClasses::within(h)]};
-  for (unsigned i = 0; i < 2; ++i) {
-    if (level::peek(*both[i]) != 0 && !take_words(slot, {both[i], 1}, &held[i])) return false;
+  if (words == nullptr) return;
+  const unsigned i = ObjectClasses::within(h);
+  for (level::Word* const word : {&words->words[i], &words->previous[i]}) {
+    if (level::peek(*word) != 0) take_words(slot, {word, 1}, held);
+    ++held;
   }
-  return true;
 }
 
-void CoreLevel::empty_object_words(Slot& slot, HomeClass h, const ChainWord* held) noexcept {
+void CoreLevel::take_abandoned_words(Slot& slot, HomeClass h, ChainWord* held) noexcept {
+  if (may_stop()) take_object_words(slot, h, held);
+  ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
+  if (words == nullptr) return;
+  const unsigned i = ObjectClasses::within(h);
+  for (level::Word* const word : {&words->words[i], &words->previous[i]}) {
+    // acquire: what its last user did with the blocks, who told the caller that he is done.
+    if (*held == 0 && level::peek(*word) != 0) *held = __atomic_exchange_n(word, 0, __ATOMIC_ACQUIRE);
+    ++held;
+  }
+}
+
+void CoreLevel::empty_object_words(const ChainWord* held) noexcept {
   for (unsigned i = 0; i < 2; ++i) {
     if (held[i] != 0) slabs_.empty(magazines().of_word(held[i]));
   }
-  if (ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h)))
-    release_cap(words->cap[ObjectClasses::within(h)], h);
 }
 
-bool CoreLevel::holds_none(HomeClass h) noexcept {
-  bool none = true;
-  for_each([&](Slot& slot) {
-    const ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
-    if (words == nullptr) return;
-    const unsigned i = ObjectClasses::within(h);
-    if (level::is_magazine(level::peek(words->words[i]) | level::peek(words->previous[i]))) none = false;
-  });
-  return none;
+void CoreLevel::empty_object_words(Slot& slot, HomeClass h, const ChainWord* held) noexcept {
+  empty_object_words(held);
+  if (ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h)))
+    release_cap(words->cap[ObjectClasses::within(h)], h);
 }
 
 }  // namespace terrace::heap

@@ -93,6 +93,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
   /// All caps start again from nothing, and their grants go back.
   void release_caps(level::Slot& slot) noexcept;
+  void release_caps(level::ObjectWords& words, unsigned chunk) noexcept;
   level::Budget& budget() noexcept { return budget_; }
 
   /// What a slot's words of one class hold goes to the slabs.
@@ -100,11 +101,12 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   /// What the words of a slot held, all words in the order of level::words_of(), goes to the slabs, and the caps to nothing.
   void empty(level::Slot& slot, const ChainWord* held) noexcept;
   void empty(level::ObjectWords& words, unsigned chunk, const ChainWord* held) noexcept;
-  // Of one class of objects:
-  bool take_object_words(level::Slot& slot, HomeClass h, ChainWord* held) noexcept;
+  // Of one class of objects, both words:
+  void take_object_words(level::Slot& slot, HomeClass h, ChainWord* held) noexcept;
+  /// The same of any slot, when nobody uses the class any more: nothing has to be stopped, if it can not be.
+  void take_abandoned_words(level::Slot& slot, HomeClass h, ChainWord* held) noexcept;
   void empty_object_words(level::Slot& slot, HomeClass h, const ChainWord* held) noexcept;
-  /// No slot holds any, if only in this moment.
-  bool holds_none(HomeClass h) noexcept;
+  void empty_object_words(const ChainWord* held) noexcept;
   /// Calls body(words, chunk) for each chunk that the slot has words of.
   template <class Body>
   void for_each_chunk(level::Slot& slot, Body body) noexcept {

@@ -119,12 +119,12 @@ constexpr unsigned all = level::magazines_per_stack;
 
 }  // namespace
 
-// body(h) for each class of objects that are prepared, or are not.
+// body(h) for each class of objects that are not prepared.
 template <class Body>
-void DepotLevel::for_each_object(bool prepared, Body body) noexcept {
+void DepotLevel::for_each_unprepared(Body body) noexcept {
   if (!depots_.exist()) return;
   object_classes.for_each([&](HomeClass h) {
-    if (object_classes.is_prepared(ObjectClasses::chunk(h)) == prepared) body(h);
+    if (!object_classes.is_prepared(ObjectClasses::chunk(h))) body(h);
   });
 }
 
@@ -145,31 +145,30 @@ bool DepotLevel::age() noexcept {
       }
     }
   }
-  for_each_object(false, [this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
+  for_each_unprepared([this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
   round_stacks_ = 0;
   return true;
 }
 
 // A stack that somebody wanted since the last look loses its oldest magazine, any other all.
-void DepotLevel::age_prepared() noexcept {
-  for_each_object(true, [this](HomeClass h) {
-    level::Depots& depots = depots_for(h);
-    const std::size_t key = key_for(h);
-    for (Place place; place.depot < depots.depots(); ++place.depot) {
-      for (unsigned left = depots.marks(place.depot, key); left != 0; left &= left - 1) {
-        place.shard = static_cast<unsigned>(std::countr_zero(left));
-        level::Shard& shard = depots.at(place);
-        for (unsigned n = shard.was_recent(key) ? 1 : all; n != 0 && give_up_oldest(shard, key, h); --n) {
-        }
-        shard.was_recent(key);  // what was given up was no wish
-        depots.unmark_if_empty(place, key);
+void DepotLevel::age_prepared(HomeClass h) noexcept {
+  if (!depots_.exist()) return;
+  level::Depots& depots = depots_for(h);
+  const std::size_t key = key_for(h);
+  for (Place place; place.depot < depots.depots(); ++place.depot) {
+    for (unsigned left = depots.marks(place.depot, key); left != 0; left &= left - 1) {
+      place.shard = static_cast<unsigned>(std::countr_zero(left));
+      level::Shard& shard = depots.at(place);
+      for (unsigned n = shard.was_recent(key) ? 1 : all; n != 0 && give_up_oldest(shard, key, h); --n) {
       }
+      shard.was_recent(key);  // what was given up was no wish
+      depots.unmark_if_empty(place, key);
     }
-  });
+  }
 }
 
 void DepotLevel::drain() noexcept {
-  for_each_object(false, [this](HomeClass h) { drain_objects(h); });
+  for_each_unprepared([this](HomeClass h) { drain_objects(h); });
   for (std::size_t key = 0; key < level::depot_keys; ++key) drain_key(depots_, key, home_at(key), all);
 }
 

@@ -29,7 +29,7 @@ class DepotLevel {
   bool age() noexcept;
   void drain() noexcept;
   // What lies there of objects that are prepared; any thread, which holds no lock.
-  void age_prepared() noexcept;
+  void age_prepared(HomeClass h) noexcept;
   /// All of one class.
   void drain_objects(HomeClass h) noexcept;
 
@@ -58,7 +58,7 @@ class DepotLevel {
   template <class Body>
   void for_each_shard(Body body) noexcept;
   template <class Body>
-  void for_each_object(bool prepared, Body body) noexcept;
+  void for_each_unprepared(Body body) noexcept;
   const char* check_stack(level::Depots& depots, level::Place place, std::size_t key, HomeClass h,
                           std::uint64_t& bytes) noexcept;
 

@@ -95,6 +95,7 @@ void Heap::repair_in_child() noexcept {
     CoreLevel::start_in_child(level::words_of(slot));
     core().for_each_chunk(slot, [](level::ObjectWords& o, unsigned) { CoreLevel::start_in_child(level::words_of(o)); });
   }
+  object_classes.for_each([](HomeClass h) { object_classes[h].on_the_way.store(0, std::memory_order_relaxed); });
   if (core().rung() == percpu::Rung::thread) core().of_threads().adopt_orphans();
 }
 

@@ -5,6 +5,9 @@
 #include "heap/maintenance.h"
 
 #include "os/clock.h"
+#include "os/yield.h"
+
+#include <utility>
 
 namespace terrace::heap {
 namespace {
@@ -93,8 +96,7 @@ std::uint64_t Maintenance::tick() noexcept {
 // Of a thread that ends, or has ended: nobody else is in the middle of anything there.
 void Maintenance::drain_slot(Slot& slot) noexcept {
   drain_words(slot);
-  look_at_chunks(slot, false, true);
-  look_at_chunks(slot, true, true);
+  empty_own_chunks(slot);
 }
 
 // Magazines go to the slabs, large blocks to the spans.
@@ -156,18 +158,78 @@ void Maintenance::look_at_chunks(Slot& slot, bool prepared, bool all) noexcept {
   });
 }
 
+// Whoever takes blocks of a class in this way is waited for by who removes it. Whether `take` took any; it may say which class.
+template <class Take>
+bool Maintenance::take_with_notice(HomeClass& h, Take take) noexcept {
+  const os::LockGuard guard(mutex_);
+  if (!take()) return false;
+  object_classes[h].on_the_way.fetch_add(1, std::memory_order_relaxed);  // relaxed: the lock orders it
+  return true;
+}
+
+namespace {
+
+// A forked child, where nobody is on the way but the caller perhaps, has begun from 0.
+void give_no_more(HomeClass h) noexcept {
+  std::atomic<unsigned>& n = object_classes[h].on_the_way;
+  unsigned before = n.load(std::memory_order_relaxed);
+  // release, pairs with wait_for_others(): the blocks are in their slabs.
+  while (before != 0 && !n.compare_exchange_weak(before, before - 1, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+// One class after the other, as a destructor may wait for whom another class is waited for.
+void Maintenance::empty_own_chunks(Slot& slot) noexcept {
+  CoreLevel& core = levels_.core();
+  core.for_each_chunk(slot, [&](level::ObjectWords& words, unsigned chunk) {
+    for (unsigned i = 0; i < level::objects_per_chunk; ++i) {
+      if ((level::peek(words.words[i]) | level::peek(words.previous[i])) == 0) continue;
+      HomeClass h = ObjectClasses::home(chunk * level::objects_per_chunk + i);
+      ChainWord held[2] = {};
+      const auto take = [&] {
+        core.take_object_words(slot, h, held);
+        return (held[0] | held[1]) != 0;
+      };
+      if (!take_with_notice(h, take)) continue;
+      core.empty_object_words(held);
+      give_no_more(h);
+    }
+    core.release_caps(words, chunk);
+  });
+}
+
+void Maintenance::empty_taken() noexcept {
+  for (unsigned i = 0; i < level::objects_per_chunk; ++i) {
+    ChainWord held[2] = {};
+    HomeClass h = ObjectClasses::home(i);
+    const auto take = [&] {
+      h = ObjectClasses::home(taken_.chunk * level::objects_per_chunk + i);
+      held[0] = std::exchange(taken_.words[i], 0);
+      held[1] = std::exchange(taken_.words[level::objects_per_chunk + i], 0);
+      return (held[0] | held[1]) != 0;
+    };
+    if (!take_with_notice(h, take)) continue;
+    levels_.core().empty_object_words(held);
+    give_no_more(h);
+  }
+}
+
 // One thread at a time stops words, but what was taken is undone with the lock free: that calls a program's function.
 void Maintenance::age_prepared() noexcept {
   CoreLevel& core = levels_.core();
+  empty_taken();  // in a forked child, of a thread that does not exist here
   const auto look = [&](Slot& slot) {
     core.for_each_chunk(slot, [&](level::ObjectWords& words, unsigned chunk) {
       if (!object_classes.is_prepared(chunk)) return;
-      ChainWord held[level::words_per_chunk] = {};
       {
         const os::LockGuard guard(mutex_);
-        if (!take_chunk(slot, words, false, held)) return;
+        if (!take_chunk(slot, words, false, taken_.words)) return;
+        taken_.chunk = chunk;
       }
-      core.empty(words, chunk, held);
+      empty_taken();
+      core.release_caps(words, chunk);
     });
   };
   if (core.rung() == percpu::Rung::thread) {
@@ -175,31 +237,59 @@ void Maintenance::age_prepared() noexcept {
   } else if (core.may_stop()) {
     for (unsigned i = 0; i < core.slot_count(); ++i) look(core.slot(i));
   }
-  levels_.processors().age_prepared();
-  levels_.nodes().age_prepared();
+  object_classes.for_each([&](HomeClass h) {
+    if (!object_classes.is_prepared(ObjectClasses::chunk(h))) return;
+    take_with_notice(h, [] { return true; });
+    levels_.processors().age_prepared(h);
+    levels_.nodes().age_prepared(h);
+    give_no_more(h);
+  });
 }
 
-bool Maintenance::empty_objects(HomeClass h) noexcept {
+void Maintenance::empty_objects(HomeClass h) noexcept {
   CoreLevel& core = levels_.core();
-  bool all = true;
   const auto look = [&](Slot& slot) {
     ChainWord held[2] = {};
     {
       const os::LockGuard guard(mutex_);
-      if (!core.take_object_words(slot, h, held)) all = false;
+      core.take_object_words(slot, h, held);
     }
     core.empty_object_words(slot, h, held);
   };
   if (core.rung() == percpu::Rung::thread) {
     if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current()) look(*mine);
-    return core.holds_none(h);
-  }
-  if (!core.may_stop()) {
+  } else if (!core.may_stop()) {
     if (Slot* const slot = core.current()) core.empty_words(*slot, h);
-    return core.holds_none(h);
+  } else {
+    for (unsigned i = 0; i < core.slot_count(); ++i) look(core.slot(i));
   }
-  for (unsigned i = 0; i < core.slot_count(); ++i) look(core.slot(i));
-  return all;
+}
+
+void Maintenance::empty_abandoned(HomeClass h) noexcept {
+  CoreLevel& core = levels_.core();
+  core.for_each([&](Slot& slot) {
+    ChainWord held[2] = {};
+    {
+      const os::LockGuard guard(mutex_);
+      core.take_abandoned_words(slot, h, held);
+    }
+    core.empty_object_words(slot, h, held);
+  });
+  ChainWord held[2] = {};
+  {
+    const os::LockGuard guard(mutex_);
+    if (taken_.chunk == ObjectClasses::chunk(h)) {
+      held[0] = std::exchange(taken_.words[ObjectClasses::within(h)], 0);
+      held[1] = std::exchange(taken_.words[level::objects_per_chunk + ObjectClasses::within(h)], 0);
+    }
+  }
+  core.empty_object_words(held);
+}
+
+// Whoever takes blocks under the lock and is done with them under it, is done now; and who takes some from now on finds none.
+void Maintenance::wait_for_others(HomeClass h) noexcept {
+  { const os::LockGuard guard(mutex_); }
+  while (object_classes[h].on_the_way.load(std::memory_order_acquire) != 0) os::sleep_briefly();
 }
 
 void Maintenance::drain_slots() noexcept {

@@ -23,9 +23,13 @@ class Maintenance {
   bool make_room(std::size_t bytes) noexcept;
   /// Of a slot that is stopped, or whose thread calls or is gone: everything it holds goes on, and its grants go back.
   void drain_slot(level::Slot& slot) noexcept;
-  /// What slots hold of one class of objects goes to the slabs. False: some slots could not be looked at. Holds no lock while a
-  /// program's function is called, as the next.
-  bool empty_objects(HomeClass h) noexcept;
+  // Holding no lock while a program's function is called:
+  /// What slots hold of one class of objects goes to the slabs, as far as they can be looked at.
+  void empty_objects(HomeClass h) noexcept;
+  /// The same when nobody uses the class any more: of all slots.
+  void empty_abandoned(HomeClass h) noexcept;
+  /// Then, when depots hold none either: until nobody is on the way to the slabs with one.
+  void wait_for_others(HomeClass h) noexcept;
   /// A round over what waits of objects that are prepared: by whoever may call their owners.
   void age_prepared() noexcept;
 
@@ -64,6 +68,10 @@ class Maintenance {
   void go_on_round() noexcept;
   bool age_slots() noexcept;
   std::uint64_t purged_bytes() const noexcept;
+  void empty_own_chunks(level::Slot& slot) noexcept;
+  void empty_taken() noexcept;
+  template <class Take>
+  bool take_with_notice(HomeClass& h, Take take) noexcept;
 
   std::uint64_t surplus_share() const noexcept;
   void shed() noexcept;
@@ -89,6 +97,12 @@ class Maintenance {
   Turn turn_ = Turn::slots;       // how far a round has come; guarded by mutex_, as
   std::uint32_t round_slot_ = 0;  // the next slot
   std::atomic<bool> round_unfinished_{false};
+  // What age_prepared() has taken of a chunk and not emptied yet: here and not on its stack, so that who removes a class finds
+  // its blocks, while a function of another cache runs. Guarded by mutex_.
+  struct {
+    unsigned chunk;
+    ChainWord words[level::words_per_chunk];
+  } taken_{};
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
   // stale ones cost one more try.
   std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};

@@ -44,6 +44,9 @@ struct ObjectClass {
   bool prepared;           // blocks in magazines are not as they come from the slab
   TransferCounters transfers;
   SharedCounter refills, spills;
+  // Threads that hold blocks of the class outside of all levels and locks, on their way to the slabs. Raised under the lock of
+  // maintenance; who removes the class waits until it is 0.
+  std::atomic<unsigned> on_the_way;
 };
 
 class ObjectClasses {

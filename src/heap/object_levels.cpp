@@ -27,18 +27,20 @@ HomeClass BlockLevels::make_objects(const ObjectClasses::Wanted& wanted) noexcep
   return object_classes.fill(number, wanted);
 }
 
-bool BlockLevels::drain_objects(HomeClass h) noexcept {
-  const bool all = maintenance_.empty_objects(h);
+void BlockLevels::drain_objects(HomeClass h) noexcept {
+  maintenance_.empty_objects(h);
   processors_.drain_objects(h);
   nodes_.drain_objects(h);
-  return all;
 }
 
 bool BlockLevels::remove_objects(HomeClass h) noexcept {
-  const bool drained = drain_objects(h);
+  maintenance_.empty_abandoned(h);
+  processors_.drain_objects(h);
+  nodes_.drain_objects(h);
+  maintenance_.wait_for_others(h);
   const bool free = slab_level_.slabs().release_all(h);
   maintenance_.keep_bound();
-  if (!drained || !free) return false;
+  if (!free) return false;
   const os::LockGuard guard(objects_mutex_);
   object_classes[h].exists = false;
   return true;

@@ -150,17 +150,19 @@ void report_not_empty(const Cache& c) noexcept {
 
 }  // namespace
 
+// Its `reclaim` may be at work on its objects until it is in the list no more; and what others have of them is in the slabs
+// before it is said that some are in use.
 void destroy(Cache* c) noexcept {
   if (c == nullptr) return;
   if (!heap.is_plain(c)) report_invalid_pointer("umem_cache_destroy", c);
   if (!caches.has(*c)) report_double_free("umem_cache_destroy", c);
   const int saved = errno;
+  caches.remove(*c);
   bool empty = index(c->home) == 0 || heap.levels().remove_objects(c->home);
   if (!c->has_class) {
     if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
     empty &= c->allocated.read() == c->freed.read();
   }
-  caches.remove(*c);
   if (options.tells_all) Message().text("umem allocator: cache ").text(c->name).text(" is destroyed\n");
   if (empty) {
     heap.free_plain(c);

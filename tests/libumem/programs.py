@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs that say themselves what is to happen: messages/, each misuses libumem's interface in a way
-that has a message, and options/, each looks at what an item of UMEM_OPTIONS does.
+that has a message, options/, each looks at what an item of UMEM_OPTIONS does, and life/, each has caches
+that come and go beside other work.
 
 A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
 whether it is to be setuid, how it ends, and all of what it says on standard error. %p is an address,
-%x and %d numbers, "..." any lines. With several lines of UMEM_DEBUG it runs once with each.
+%x and %d numbers, "..." any lines. With several lines of UMEM_DEBUG it runs once with each, and with
+"on every rung" so often.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import re
 import signal
@@ -21,6 +24,7 @@ from pathlib import Path
 
 SKIPPED = "skipped"
 HERE = Path(__file__).resolve().parent
+_RUNGS = ["mm_cid", "cpu_id", "getcpu", "thread"]
 _FIELDS = {"%p": "0x[0-9a-f]+", "%x": "[0-9a-f]+", "%d": "[0-9]+"}
 
 
@@ -32,6 +36,7 @@ class Program:
     debug: list[str] = field(default_factory=list)  # UMEM_DEBUG of each run
     ends: str = "0"
     setuid: bool = False
+    rungs: list[str] = field(default_factory=list)  # TERRACE_RUNG of each run
     says: list[str] = field(default_factory=list)
 
     @classmethod
@@ -47,6 +52,8 @@ class Program:
                 program.ends = value
             elif name == "setuid":
                 program.setuid = True
+            elif name == "on every rung":
+                program.rungs = _RUNGS
             elif name == "UMEM_DEBUG":
                 program.debug.append(value)
             elif name.startswith("UMEM_"):
@@ -90,28 +97,32 @@ def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str
     )
     if program.setuid and not _set_user(binary, libraries):
         return SKIPPED
-    for debug in program.debug or [None]:
-        wrong = _run_once(program, binary, {} if debug is None else {"UMEM_DEBUG": debug})
+    for debug, rung in itertools.product(program.debug or [None], program.rungs or [None]):
+        variables = {"UMEM_DEBUG": debug, "TERRACE_RUNG": rung}
+        wrong = _run_once(program, binary, {k: v for k, v in variables.items() if v is not None})
         if wrong is not None:
             return wrong
     return None
 
 
-def _run_once(program: Program, binary: Path, debug: dict[str, str]) -> str | None:
+def _run_once(program: Program, binary: Path, variables: dict[str, str]) -> str | None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("UMEM_", "TERRACE_"))}
-    done = subprocess.run(
-        [str(binary)],
-        env={**environment, **program.environment, **debug},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [str(binary)],
+            env={**environment, **program.environment, **variables},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as stuck:
+        return f"{variables}: does not end\n{stuck.stderr}"
     expected = -getattr(signal, program.ends) if program.ends[0] == "S" else int(program.ends)
     if done.returncode != expected:
-        return f"{debug}: ends with {done.returncode}, not {expected}\n{done.stderr}"
+        return f"{variables}: ends with {done.returncode}, not {expected}\n{done.stderr}"
     if not re.fullmatch(program.pattern, done.stderr):
-        return f"{debug}: says\n{done.stderr}\nand not\n" + "\n".join(program.says)
+        return f"{variables}: says\n{done.stderr}\nand not\n" + "\n".join(program.says)
     return None
 
 
