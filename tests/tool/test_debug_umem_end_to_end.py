@@ -157,6 +157,10 @@ def test_memory_by_size_behind_a_firewall_is_counted_and_looked_at(program, debu
         leaks = report("findleaks", process.pid)
         usage = report("umastat", process.pid)
         live = addresses(umem(process.pid, "walk", "umem", "umem_alloc_1152"))
+        of_malloc = addresses(umem(process.pid, "walk", "umem", "umem_alloc_4096"))
+        told = report("whatis", process.pid, f"{of_malloc[0] + 100:#x}")
+        untold = report("whatis", process.pid, f"{live[0]:#x}")
+        asked = rows(umem(process.pid, "umem_malloc_info"))
 
     def first(lines: list[str], cache: str) -> list[str]:
         """Of malloc's heap; libumem.so, which the program is linked with, has one, too."""
@@ -169,7 +173,12 @@ def test_memory_by_size_behind_a_firewall_is_counted_and_looked_at(program, debu
         memory = human_bytes(8 * max(4096, mmap.PAGESIZE))
         assert first(usage, cache)[6:] == [*memory.split(), "12", "0"]
     assert total_of(leaks) == 6
-    assert len(live) == 8
+    assert len(live) == len(of_malloc) == 8
+    assert told[0] == f"{of_malloc[0]:#x}+0x64 is allocated, cache umem_alloc_4096"
+    assert told[1] == f"{of_malloc[0] + 16:#x} is what malloc has returned"
+    assert not any("malloc" in line for line in untold[1:])
+    assert asked["umem_alloc_4096"][3:6] == ["8", "3000", "24000"]
+    assert "umem_alloc_1152" not in asked
 
 
 def test_objects_of_arenas_are_looked_at_as_others(program):

@@ -10,7 +10,7 @@ from terrace.debug.magazines import Magazines
 from terrace.debug.memory import Mapping
 from terrace.debug.roots import own_memory
 from terrace.debug.target import Target
-from terrace.debug.umem.whatis import record_lines, segment_lines
+from terrace.debug.umem.whatis import malloc_lines, record_lines, segment_lines
 
 
 def _distance(start: int, address: int) -> str:
@@ -97,6 +97,6 @@ def lines(target: Target, address: int) -> list[str]:
         return [_between(heap, address), *segment_lines(target, address)]
     magazines = Magazines(target.layout, target.memory, heap.classes)
     return [
-        _block(heap, magazines, address, number), *record_lines(target, heap, number),
-        *segment_lines(target, address),
+        _block(heap, magazines, address, number), *malloc_lines(target, heap, number),
+        *record_lines(target, heap, number), *segment_lines(target, address),
     ]  # fmt: skip

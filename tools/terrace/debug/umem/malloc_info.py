@@ -64,7 +64,8 @@ def _infos(context: Context) -> list[Info]:
         cache = usage.cache
         if cache.address not in context.default_caches or not usage.in_use:
             continue
-        asked = _asked(context, cache.home, cache.size)
+        homes = [c.home for c in context.moment.debugged.with_homes([cache])]
+        asked = np.concatenate([_asked(context, home, cache.size) for home in homes])
         tags = umem.field("malloc_tag").size * (1 if cache.size < 16 else 2)
         largest = max(cache.size - tags, 0)
         info = Info(cache.name, cache.size, largest, len(asked), usage.memory, asked)

@@ -9,6 +9,7 @@ from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Target
 from terrace.debug.umem.arenas import ArenaReader
+from terrace.debug.umem.caches import CacheReader
 from terrace.debug.umem.records import RecordReader, happened
 
 
@@ -25,6 +26,25 @@ def segment_lines(target: Target, address: int) -> list[str]:
         for s in reader.segments(arena)
         if s.kind != "span" and s.start <= address < s.end
     ]
+
+
+def malloc_lines(target: Target, heap: Heap, number: int) -> list[str]:
+    """What malloc has returned, where it has a tag before it: under UMEM_DEBUG."""
+    umem, owner = target.umem, heap.owner(number)
+    if umem is None or not heap.allocated[number]:
+        return []
+    by_size = CacheReader(umem, target.memory).default_caches()
+    if not by_size or owner.cache not in by_size | {0}:
+        return []
+    start = int(heap.addresses(np.array([number], np.int64))[0])
+    size = umem.field("malloc_tag").size
+    for nth, kinds in ((1, ("short",)), (2, ("long", "huge", "aligned"))):
+        raw = target.memory.sparse(start + (nth - 1) * size, size).tobytes()
+        total = umem.within(raw, "malloc_tag.size")
+        magic = (total + umem.within(raw, "malloc_tag.stat")) & 0xFFFFFFFF
+        if magic in [umem.constant(f"malloc_magic.{kind}") for kind in kinds]:
+            return [f"{start + nth * size:#x} is what malloc has returned"]
+    return []
 
 
 def record_lines(target: Target, heap: Heap, number: int) -> list[str]:
