@@ -69,7 +69,9 @@ void* umem_zalloc(size_t size, int flags);
 
 /*
  * Gives memory of umem_alloc() or umem_zalloc() back. `size` is what was asked for; with UMEM_DEBUG it is checked. NULL is
- * ignored. A pointer that is not of this library ends the process with a line on standard error.
+ * ignored. A pointer that is not of this library, or no multiple of 16, ends the process with a line on standard error; an
+ * address inside of a block at a multiple of 16 is found as free() finds it, when it goes back to its slab, or at once with
+ * UMEM_DEBUG.
  */
 void umem_free(void* memory, size_t size);
 
@@ -125,7 +127,13 @@ void umem_cache_destroy(umem_cache_t* cache);
  */
 void* umem_cache_alloc(umem_cache_t* cache, int flags);
 
-/* Gives an object back. NULL is ignored. An address that is no object's ends the process with a line on standard error. */
+/*
+ * Gives an object back. NULL is ignored. An address that is no object's ends the process with a line on standard error: at once
+ * if it is not in any cache's memory, or no multiple of the largest power of two, up to 64, that all objects of the cache are
+ * multiples of (the largest that divides `bufsize` rounded up to the alignment). Else an address inside an object is taken, may
+ * be handed out by the next allocation, and is found when it goes back to its slab, or to its arena. With UMEM_DEBUG, and for
+ * objects above 256 KiB, every address is looked at.
+ */
 void umem_cache_free(umem_cache_t* cache, void* object);
 
 /*

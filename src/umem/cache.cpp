@@ -111,6 +111,7 @@ Cache* create(const Wanted& w) noexcept {
   std::strncpy(c->name, w.name, sizeof c->name - 1);
   c->size = w.size;
   c->align = alignment_of(w);
+  c->never_in_it = ~std::uintptr_t{0};
   c->construct = w.construct;
   c->destruct = w.destruct;
   c->reclaim = w.reclaim;
@@ -130,8 +131,10 @@ Cache* create(const Wanted& w) noexcept {
     return nullptr;
   }
   // Where slots are threads', and where each object is looked at, the fast paths are not taken.
-  if (heap.core().rung() != percpu::Rung::thread && has_magazines(*c) && !is_debugged(*c))
+  if (heap.core().rung() != percpu::Rung::thread && has_magazines(*c) && !is_debugged(*c)) {
     c->base = heap.core().object_base(c->home);
+    c->never_in_it = heap::object_classes[c->home].shape.alignment() - 1;
+  }
   caches.add(*c);
   tell_of_new(*c);
   errno = saved;

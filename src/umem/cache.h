@@ -20,8 +20,9 @@
 #include "umem.h"
 
 struct umem_cache {
-  // What the fast paths read; null: there are none.
-  std::byte* base;
+  // What the fast paths read.
+  std::byte* base;             // null: there are none
+  std::uintptr_t never_in_it;  // bits that no object's address has; all: umem_cache_free has no fast path
 
   char name[32];
   std::size_t size;   // as asked for

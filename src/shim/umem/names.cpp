@@ -246,7 +246,7 @@ __attribute__((aligned(64))) TERRACE_EXPORT void* umem_cache_alloc(umem_cache_t*
 }
 
 __attribute__((aligned(64))) TERRACE_EXPORT void umem_cache_free(umem_cache_t* cache, void* object) {
-  if (cache->base != nullptr && heap::free_object(cache->base, object)) [[likely]]
+  if ((address_of(object) & cache->never_in_it) == 0 && heap::free_object(cache->base, object)) [[likely]]
     return;
   umem::free_slow(*cache, object);
 }
