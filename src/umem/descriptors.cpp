@@ -134,7 +134,6 @@ struct Layout {
       whole<MallocTag>("malloc_tag"),
       TERRACE_FIELD("malloc_tag.size", MallocTag, size),
       TERRACE_FIELD("malloc_tag.stat", MallocTag, stat),
-      constant("malloc_magic.short", magic_short),
       constant("malloc_magic.long", magic_long),
       constant("malloc_magic.huge", magic_huge),
       constant("malloc_magic.aligned", magic_aligned),

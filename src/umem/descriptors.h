@@ -9,7 +9,7 @@ namespace terrace::umem {
 
 inline constexpr unsigned descriptor_version = 1;
 inline constexpr unsigned described_addresses = 12;
-inline constexpr unsigned described_fields = 129;
+inline constexpr unsigned described_fields = 128;
 
 using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-umem"
 

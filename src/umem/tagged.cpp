@@ -19,7 +19,7 @@ namespace {
 
 using Tag = MallocTag;
 constexpr std::uint32_t freed_stat = 0xdeadbeef;
-constexpr std::size_t short_size = 8, usual_alignment = 16;
+constexpr std::size_t usual_alignment = 16, tags = 2 * sizeof(Tag);
 
 Tag& tag_before(void* p, unsigned nth = 1) noexcept { return static_cast<Tag*>(p)[-static_cast<int>(nth)]; }
 
@@ -39,12 +39,10 @@ Block block_at(void* p) noexcept {
   const Tag t = tag_before(p);
   const std::uint32_t magic = t.stat + t.size;
   Block b;
-  if (magic == magic_short) {
-    b = {.memory = at - sizeof(Tag), .total = t.size};
-  } else if (magic == magic_long) {
-    b = {.memory = at - 2 * sizeof(Tag), .total = t.size};
+  if (magic == magic_long) {
+    b = {.memory = at - tags, .total = t.size};
   } else if (magic == magic_huge) {
-    b = {.memory = at - 2 * sizeof(Tag), .total = static_cast<std::size_t>(tag_before(p, 2).size) << 32 | t.size};
+    b = {.memory = at - tags, .total = static_cast<std::size_t>(tag_before(p, 2).size) << 32 | t.size};
   } else if (magic == magic_aligned) {
     const Tag far = tag_before(p, 2);
     b = {.memory = at - far.size, .total = static_cast<std::size_t>(far.stat) << 32 | t.size};
@@ -56,8 +54,8 @@ Block block_at(void* p) noexcept {
 // Reading before p must be possible: p lies in the heap, and not at its very beginning, or in pages of its own.
 bool may_have_tag(const void* p) noexcept {
   const auto* const at = static_cast<const std::byte*>(p);
-  if (const Walled* const w = walled_at(p)) return w->in_use && at - 2 * sizeof(Tag) >= w->pages && at < w->pages + w->bytes;
-  return address_of(p) % alignof(Tag) == 0 && heap.spans().window().contains(at - 2 * sizeof(Tag)) &&
+  if (const Walled* const w = walled_at(p)) return w->in_use && at - tags >= w->pages && at < w->pages + w->bytes;
+  return address_of(p) % usual_alignment == 0 && heap.spans().window().contains(at - tags) &&
          heap.spans().window().contains(at);
 }
 
@@ -81,32 +79,29 @@ Block look_up(const char* function, void* p) noexcept {
   return b;
 }
 
-std::size_t short_or_usual(std::size_t size) noexcept { return size <= short_size ? short_size : usual_alignment; }
-
 void* allocate_usual(std::size_t size) noexcept {
-  const std::size_t tags = size <= short_size ? sizeof(Tag) : 2 * sizeof(Tag);
   std::size_t total = 0;
   if (__builtin_add_overflow(size, tags, &total)) return nullptr;
   const bool walled = is_to_be_walled(size);
-  void* const all = walled ? allocate_walled_by_size(total, short_or_usual(size), tags) : allocate_unwalled_by_size(total);
+  void* const all = walled ? allocate_walled_by_size(total, usual_alignment, tags) : allocate_unwalled_by_size(total);
   auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
   void* const p = memory + tags;
   const auto low = static_cast<std::uint32_t>(total), high = static_cast<std::uint32_t>(total >> 32);
-  if (high != 0) tag_before(p, 2) = {.size = high, .stat = magic_short - high};
-  write_tag(tag_before(p), high != 0 ? magic_huge : tags == sizeof(Tag) ? magic_short : magic_long, low);
+  if (high != 0) tag_before(p, 2).size = high;
+  write_tag(tag_before(p), high != 0 ? magic_huge : magic_long, low);
   return p;
 }
 
 void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
-  constexpr std::size_t tags = 2 * sizeof(Tag);
+  constexpr std::size_t largest_gap = ~std::uint32_t{0};
   const bool walled = is_to_be_walled(size);
   std::size_t total = 0;
-  if (__builtin_add_overflow(size, walled ? tags : align + tags, &total)) return nullptr;
+  if (align > largest_gap || __builtin_add_overflow(size, walled ? tags : align + tags, &total)) return nullptr;
   void* const all = walled ? allocate_walled_by_size(total, align, tags) : allocate_unwalled_by_size(total);
   auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
-  const std::size_t gap = round_up(address_of(memory) + 2 * sizeof(Tag), align) - address_of(memory);
+  const std::size_t gap = round_up(address_of(memory) + tags, align) - address_of(memory);
   void* const p = memory + gap;
   tag_before(p, 2) = {.size = static_cast<std::uint32_t>(gap), .stat = static_cast<std::uint32_t>(total >> 32)};
   write_tag(tag_before(p), magic_aligned, static_cast<std::uint32_t>(total));

@@ -7,18 +7,13 @@
 
 namespace terrace::umem {
 
-/// Before a block: one of them up to 8 bytes of it, else two, so that it is aligned. A debugger reads it.
+/// Two of them lie before a block, so that it is aligned as malloc's are. A debugger reads them.
 struct MallocTag {
   std::uint32_t size;  // with the tags
   std::uint32_t stat;  // magic - size
 };
 static_assert(sizeof(MallocTag) == 8);
-enum MallocMagic : std::uint32_t {
-  magic_short = 0x3a10c000,
-  magic_long = 0x16ba7000,
-  magic_huge = 0x06e47000,
-  magic_aligned = 0x3e3a1000
-};
+enum MallocMagic : std::uint32_t { magic_long = 0x16ba7000, magic_huge = 0x06e47000, magic_aligned = 0x3e3a1000 };
 
 extern const heap::Heap::Redirect tagged_malloc;
 

@@ -38,20 +38,17 @@ def _asked(context: Context, home: int, size: int) -> Ints:
     umem, moment = context.umem, context.moment
     numbers = moment.blocks_of(home)
     numbers = numbers[moment.allocated[numbers]]
-    raw = bytes_of(moment.heap, moment.memory, numbers, 0, min(16, size))
-    words = raw.view("<u4").astype(np.int64)
-    tag, stat = umem.offset("malloc_tag.size") // 4, umem.offset("malloc_tag.stat") // 4
     bytes_of_tag = umem.field("malloc_tag").size
-    result = np.full(len(numbers), -1, np.int64)
-    kinds = [(0, bytes_of_tag, "short")]
-    if size >= 2 * bytes_of_tag:
-        kinds.append((bytes_of_tag // 4, 2 * bytes_of_tag, "long"))
-    for first, tags, name in kinds:
-        total = words[:, first + tag]
-        sum_of_both = (total + words[:, first + stat]) & 0xFFFFFFFF
-        good = (sum_of_both == umem.constant(f"malloc_magic.{name}")) & (total <= size)
-        result = np.where((result < 0) & good, total - tags, result)
-    return result[result >= 0]
+    tags = 2 * bytes_of_tag  # the second one says what the block is
+    if size < tags:
+        return np.zeros(0, np.int64)
+    raw = bytes_of(moment.heap, moment.memory, numbers, bytes_of_tag, bytes_of_tag)
+    words = raw.view("<u4").astype(np.int64)
+    total = words[:, umem.offset("malloc_tag.size") // 4]
+    sum_of_both = (total + words[:, umem.offset("malloc_tag.stat") // 4]) & 0xFFFFFFFF
+    good = (sum_of_both == umem.constant("malloc_magic.long")) & (total <= size)
+    asked: Ints = total[good] - tags
+    return asked
 
 
 def _infos(context: Context) -> list[Info]:
@@ -66,8 +63,7 @@ def _infos(context: Context) -> list[Info]:
             continue
         homes = [c.home for c in context.moment.debugged.with_homes([cache])]
         asked = np.concatenate([_asked(context, home, cache.size) for home in homes])
-        tags = umem.field("malloc_tag").size * (1 if cache.size < 16 else 2)
-        largest = max(cache.size - tags, 0)
+        largest = max(cache.size - 2 * umem.field("malloc_tag").size, 0)
         info = Info(cache.name, cache.size, largest, len(asked), usage.memory, asked)
         if len(asked):
             found.append(info)
