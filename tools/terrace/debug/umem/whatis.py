@@ -37,13 +37,12 @@ def malloc_lines(target: Target, heap: Heap, number: int) -> list[str]:
     if not by_size or owner.cache not in by_size | {0}:
         return []
     start = int(heap.addresses(np.array([number], np.int64))[0])
-    size = umem.field("malloc_tag").size
-    for nth, kinds in ((1, ("short",)), (2, ("long", "huge", "aligned"))):
-        raw = target.memory.sparse(start + (nth - 1) * size, size).tobytes()
-        total = umem.within(raw, "malloc_tag.size")
-        magic = (total + umem.within(raw, "malloc_tag.stat")) & 0xFFFFFFFF
-        if magic in [umem.constant(f"malloc_magic.{kind}") for kind in kinds]:
-            return [f"{start + nth * size:#x} is what malloc has returned"]
+    size = umem.field("malloc_tag").size  # of two, the second one says what the block is
+    raw = target.memory.sparse(start + size, size).tobytes()
+    total = umem.within(raw, "malloc_tag.size")
+    magic = (total + umem.within(raw, "malloc_tag.stat")) & 0xFFFFFFFF
+    if magic in [umem.constant(f"malloc_magic.{kind}") for kind in ("long", "huge", "aligned")]:
+        return [f"{start + 2 * size:#x} is what malloc has returned"]
     return []
 
 
