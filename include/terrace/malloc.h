@@ -4,9 +4,9 @@
  * and delete of C++); both sets are the same functions, and blocks may be freed by either.
  *
  * Common to all: Threads: safe. Signals: not safe (as malloc). fork: usable in the child, also of a process with many threads;
- * vfork: usable in the child. errno: set to ENOMEM or EINVAL as documented, otherwise preserved. Misuse (a pointer that is no
- * block, a double free, a block that was written after it was freed) ends the process with one line on standard error and
- * SIGABRT. Cost on the fast path: one restartable sequence, no atomic instruction, no system call.
+ * vfork, and clone with CLONE_VM: usable in the child. errno: set to ENOMEM or EINVAL as documented, otherwise preserved.
+ * Misuse (a pointer that is no block, a double free, a block that was written after it was freed) ends the process with one
+ * line on standard error and SIGABRT. Cost on the fast path: one restartable sequence, no atomic instruction, no system call.
  */
 #ifndef TERRACE_MALLOC_H
 #define TERRACE_MALLOC_H

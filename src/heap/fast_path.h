@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The fast paths of malloc and free, whole. Everything else is one cold call away.
 //
-// `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a vfork child
-// runs, its limits are 0 and every call takes the cold way. The one other check is whether the thread is registered with rseq
-// (docs/adr/0012-a-thread-must-be-registered.md).
+// `fast_path` is the only state they read. Until the heap is open, on the rungs without sequences, and while a companion lives
+// (os/thread_state.h), its limits are 0 and every call takes the cold way. The one other check is whether the thread is
+// registered with rseq (docs/adr/0012-a-thread-must-be-registered.md): one that waits for its vfork child is not.
 #pragma once
 
 #include "arch/sequences.h"

@@ -2,10 +2,12 @@
 #include "heap/fast_path_switch.h"
 
 #include "arch/cpu.h"
+#include "base/bits.h"
 #include "heap/fast_path.h"
 #include "level/closed.h"
 #include "os/membarrier.h"
 #include "os/memory.h"
+#include "os/rseq_area.h"
 #include "os/threads.h"
 
 namespace terrace::heap {
@@ -26,8 +28,12 @@ void FastPathSwitch::publish(const Wanted& wanted, const arch::Area& area) noexc
   is_seen_ = arch::loads_stay_in_order || os::single_threaded() || os::restart_all_sequences();
 }
 
+bool FastPathSwitch::is_wanted() const noexcept {
+  return is_seen_ && vfork_children_ == 0 && os::companions.load(std::memory_order_relaxed) == 0;  // relaxed: under mutex_
+}
+
 void FastPathSwitch::enable() noexcept {
-  if (!is_seen_) return;
+  if (!is_wanted()) return;
   // [H2] release: on x86-64 an order for the compiler only; elsewhere one more reason.
   if (wanted_.sizes) {
     __atomic_store_n(&fast_path.size_limit, SizeRule::largest, __ATOMIC_RELEASE);
@@ -50,49 +56,90 @@ void FastPathSwitch::below_page_off() noexcept {
 }
 
 void FastPathSwitch::follow_frontier() noexcept {
+  if (os::companions.load(std::memory_order_relaxed) != 0) look_for_companions();  // relaxed: see os::thread_state()
   if (!is_seen_) return;
   const std::uintptr_t extent_16ths = wanted_.window->extent() / 16;
   if (__atomic_load_n(&fast_path.extent_16ths, __ATOMIC_RELAXED) == extent_16ths) return;
-  if (!mutex_.try_lock()) return;                                                                       // next time
-  if (vfork_children_ == 0) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
+  if (!mutex_.try_lock()) return;                                                              // next time
+  if (is_wanted()) __atomic_store_n(&fast_path.extent_16ths, extent_16ths, __ATOMIC_RELEASE);  // [H2]
   mutex_.unlock();
 }
 
 // The child of vfork runs on its parent's thread pointer, but the kernel does not keep that rseq area up to date for it: its
-// sequences would not be aborted, its slot may be somebody else's by now. So while one exists, everybody takes the cold way,
-// where the thread-local word tells parent and child from all others.
+// sequences would not be aborted, its slot may be somebody else's by now. So the parent, which waits meanwhile, takes itself
+// out of rseq: the kernel writes -1 into the area, and both take the cold way, where the thread's state is closed to the slots.
+// All other threads stay on the fast path. Where the kernel refuses (a sandbox), or there is no other thread, the fast path is
+// switched off for the process instead.
 //
 // Children nest: a child that calls vfork is the parent of another, on the same thread-local data, and one that is killed while
 // it waits never comes back. So each call remembers how often the thread was closed before it, in a register (vfork.S), and
-// goes back to that number, whatever those within have left. A thread that was closed for another reason (its exit) stays so.
+// goes back to that number, whatever those within have left; and it undoes what it has done itself. In an area that says -1
+// there is nothing left to do for those within. A thread that was closed for another reason (its exit) stays so.
+namespace {
+
+constexpr unsigned way_bits = 2;
+enum Way : unsigned { nothing_done, unregistered, switched_off };
+
+bool has_sequences() noexcept { return percpu::has_sequences(percpu::ladder().rung); }
+const arch::Area& area() noexcept { return percpu::ladder().area; }
+std::ptrdiff_t area_offset() noexcept { return area().critical_section - os::rseq_critical_section; }
+
+}  // namespace
+
 unsigned FastPathSwitch::enter_vfork(bool heap_is_open) noexcept {
   const unsigned before = level::Closed::times();
-  if (!heap_is_open) return before;
+  if (!heap_is_open) return before << way_bits;
   level::Closed::set_times(before + 1);
+  // Beside companions the fast path is off anyway, and a companion's child is one.
+  if (!has_sequences() || !arch::registered(area()) || os::thread_state().companion) return before << way_bits | nothing_done;
+  if (!os::single_threaded() && os::may_restart_sequences() && os::unregister_rseq(area_offset()))
+    return before << way_bits | unregistered;
   const os::LockGuard guard(mutex_);
   ++vfork_children_;
   disable();
-  return before;
+  return before << way_bits | switched_off;
 }
 
-void FastPathSwitch::leave_vfork(unsigned before) noexcept {
+void FastPathSwitch::leave_vfork(unsigned entered) noexcept {
+  const unsigned before = entered >> way_bits, way = entered & ((1U << way_bits) - 1);
   const unsigned within = level::Closed::times() - before;
   if (within == 0) return;
-  {
+  if (way == unregistered) os::register_rseq(area_offset());  // if that fails, the thread stays one that is not registered
+  if (way == switched_off) {
     const os::LockGuard guard(mutex_);
     vfork_children_ -= within;
-    if (vfork_children_ == 0) enable();
+    enable();
   }
   level::Closed::set_times(before);
 }
 
-// Children of vfork are the parent's. But if this process was forked by one, its thread has the rseq area of a thread that the
-// kernel does not know here: it stays closed, and the fast path with it.
-void FastPathSwitch::after_fork_in_child() noexcept {
+// The entry stays until the kernel says that the companion is gone: also where the thread ends before, whose memory becomes
+// another thread's.
+os::Companion* FastPathSwitch::add_companion(std::uintptr_t thread_pointer) noexcept {
+  const os::LockGuard guard(mutex_);
+  os::remove_gone_companions();  // their entries are used again
+  os::Companion* const c = os::add_companion(thread_pointer);
+  if (c != nullptr) disable();  // [C3]
+  return c;
+}
+
+void FastPathSwitch::look_for_companions() noexcept {
+  // relaxed: any number of calls will do.
+  if (looks_.fetch_add(1, std::memory_order_relaxed) % calls_between_looks != 0 || os::Mutex::holds_all()) return;
+  if (!mutex_.try_lock()) return;  // next time
+  if (os::remove_gone_companions()) enable();
+  mutex_.unlock();
+}
+
+// Children of vfork and companions are the parent's. But if this process was forked by one of them, its thread has the rseq
+// area of a thread that the kernel does not know here. It is registered then; where that is refused, the thread stays closed,
+// and the fast path with it.
+void FastPathSwitch::after_fork_in_child(bool had_companions) noexcept {
   const unsigned closed = level::Closed::times();
-  if (vfork_children_ == closed) return;
-  vfork_children_ = closed;
-  if (closed == 0) enable();
+  if (!has_sequences() || (closed == 0 && vfork_children_ == 0 && !had_companions)) return;
+  if (closed != 0 || had_companions) level::Closed::set_times(os::register_rseq(area_offset()) ? 0 : max_of(closed, 1U));
+  vfork_children_ = arch::registered(area()) ? level::Closed::times() : 0;
+  is_wanted() ? enable() : disable();
 }
 
 }  // namespace terrace::heap

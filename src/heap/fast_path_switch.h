@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Turns the fast paths of malloc and free on and off: on when the heap is open, off while a vfork child runs.
+// Turns the fast paths of malloc and free on and off: on when the heap is open, off while a companion lives
+// (os/thread_state.h), or a vfork child whose parent can not be taken out of rseq.
 #pragma once
 
 #include "os/mutex.h"
+#include "os/thread_state.h"
 #include "percpu/ladder.h"
 #include "span/window.h"
 
+#include <atomic>
 #include <cstdint>
 
 namespace terrace::heap {
@@ -37,19 +40,27 @@ class FastPathSwitch {
   // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
   // enter_vfork() gives what leave_vfork() wants back; calls nest.
   unsigned enter_vfork(bool heap_is_open) noexcept;
-  void leave_vfork(unsigned before) noexcept;
+  void leave_vfork(unsigned entered) noexcept;
+
+  /// Null: there is no memory.
+  os::Companion* add_companion(std::uintptr_t thread_pointer) noexcept;
+  /// Called often while there may be any; looks at times, and turns the fast path on when none is left.
+  void look_for_companions() noexcept;
 
   // fork:
   os::RankedMutex<os::Rank::switching>& mutex() noexcept { return mutex_; }
-  void after_fork_in_child() noexcept;
+  void after_fork_in_child(bool had_companions) noexcept;
 
  private:
+  static constexpr std::uint32_t calls_between_looks = 64;
   // The caller holds mutex_, or is alone.
-  void enable() noexcept;
+  bool is_wanted() const noexcept;
+  void enable() noexcept;  // if it is wanted
   static void disable() noexcept;
 
   os::RankedMutex<os::Rank::switching> mutex_;  // guards the limits of fast_path and the number below
   std::uint32_t vfork_children_ = 0;
+  std::atomic<std::uint32_t> looks_{0};
   bool is_seen_ = false;  // the fields of fast_path, by every thread that may see a limit
   Wanted wanted_{};
 };

@@ -29,6 +29,7 @@
 #include "base/hardened.h"
 #include "heap/heap.h"
 #include "os/open_files.h"
+#include "os/thread_state.h"
 #include "os/threads.h"
 
 namespace terrace::heap {
@@ -124,6 +125,7 @@ void Heap::after_fork_in_parent() noexcept {
 }
 
 void Heap::after_fork_in_child() noexcept {
+  const bool had_companions = os::forget_companions();
   if (!ready()) return;
   files_locked = false;  // libc has reset the lock
   if (os::Mutex::holds_all()) {
@@ -135,7 +137,7 @@ void Heap::after_fork_in_child() noexcept {
     reset_locks_in_child();
     repair_in_child();
   }
-  fast_path_switch_.after_fork_in_child();
+  fast_path_switch_.after_fork_in_child(had_companions);
   if (upper_locks_ != nullptr) upper_locks_->in_child();
 }
 

@@ -102,6 +102,8 @@ bool Heap::with_random_line() noexcept {
 
 void* Heap::allocate(std::size_t size) noexcept {
   if (!ready()) return nullptr;
+  if (os::companions.load(std::memory_order_relaxed) != 0) [[unlikely]]  // relaxed: see os::thread_state()
+    fast_path_switch_.look_for_companions();
   if (redirect_ != nullptr) [[unlikely]]
     return redirect_->allocate(size, SizeRule::quantum);
   return allocate_plain(size, SizeRule::quantum);

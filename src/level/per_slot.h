@@ -65,7 +65,7 @@ class PerSlot {
   typename ThreadSlotsOf<T>::Type& of_threads() noexcept { return threads_; }
 
   /// Where the calling thread is, chosen once per operation; null: the thread may not use the level (its exit has begun, it is
-  /// a vfork child, or it is not registered with rseq).
+  /// a vfork child or a companion, or it is not registered with rseq).
   T* current() noexcept {
     if (has_sequences() && !Closed::to_this_thread() && arch::registered(area_)) [[likely]] {
       const std::int32_t slot = arch::load_slot(area_.slot);
@@ -198,6 +198,7 @@ class PerSlot {
     if constexpr (HasThread<T>) {
       if (rung_ == percpu::Rung::thread) return threads_.mine();
     }
+    if (os::thread_state().companion) return nullptr;
     const int cpu = os::current_cpu();
     return cpu >= 0 ? &slots_[static_cast<unsigned>(cpu) % count_] : nullptr;
   }

@@ -40,9 +40,10 @@ class ThreadSlots {
     key_ = key;
   }
 
-  /// The calling thread's slot; null when it is closed, memory is short, or libc has no key left to tell of the thread's end:
-  /// then nobody would drain the slot, and the thread works past it.
+  /// The calling thread's slot; null when it is closed or a companion, memory is short, or libc has no key left to tell of the
+  /// thread's end: then nobody would drain the slot, and the thread works past it.
   T* mine() noexcept {
+    if (os::thread_state().companion) return nullptr;  // `mine_` is another's
     if (mine_ != nullptr) return mine_;
     if (Closed::to_this_thread() || !has_key_) return nullptr;
     return take_one();

@@ -6,9 +6,10 @@
 // an order that is always the same, and says so. try_lock() does not wait, so it may be called in any order; what it has locked
 // counts like any other lock in what is waited for next.
 //
-// What is remembered is thread-local. A signal handler adds to what its thread holds and takes it away again; in a vfork child,
-// which runs on its parent's thread-local data while the parent waits, it is the same; the child of fork gets a copy, in which
-// reset_after_fork() clears what it unlocks. Between the handlers of fork, when a thread passes all locks, nothing is checked.
+// What is remembered is part of the thread's state (os/thread_state.h). A signal handler adds to what its thread holds and
+// takes it away again; in a vfork child, which runs on its parent's thread-local data while the parent waits, it is the same;
+// the child of fork gets a copy, in which reset_after_fork() clears what it unlocks. Between the handlers of fork, when a
+// thread passes all locks, nothing is checked.
 #pragma once
 
 #include "base/assert.h"
@@ -47,6 +48,12 @@ enum class Rank : std::uint8_t {
 
 class LockOrder {
  public:
+  /// What a thread holds: how many of each rank. volatile: a signal handler that interrupts a change leaves things as it found
+  /// them.
+  struct Held {
+    volatile std::uint32_t locks[static_cast<std::size_t>(Rank::count_)];
+    volatile bool takes_all;
+  };
   /// Ends the process if the calling thread must not wait for this lock now.
   static void expect(Rank rank) noexcept {
     if constexpr (assertions) look(rank);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "os/lock_order.h"
+#include "os/thread_state.h"
 
 #include <atomic>
 #include <cstdint>
@@ -18,10 +19,15 @@ class Mutex {
 
   /// Between the handlers of fork the forking thread holds every mutex there is; what it calls then (handlers of others that
   /// allocate) goes through all of them.
-  static void set_holds_all(bool value) noexcept { holds_all_ = value; }
-  static bool holds_all() noexcept { return holds_all_; }
+  static void set_holds_all(bool value) noexcept {
+    thread_state().holds_all = value;
+    holder_of_all_ = value ? &thread_state() : nullptr;
+  }
+  static bool holds_all() noexcept { return thread_state().holds_all; }
+  /// The state of the thread that does; null: none.
+  static const ThreadState* holder_of_all() noexcept { return holder_of_all_; }
   /// Whether the calling thread holds a mutex or is about to: true in a signal handler that has interrupted such code.
-  static bool holds_any() noexcept { return held_ != 0; }
+  static bool holds_any() noexcept { return thread_state().mutexes != 0; }
 
  protected:
   constexpr Mutex() noexcept = default;
@@ -57,11 +63,13 @@ class Mutex {
  private:
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
 
-  static constinit thread_local bool holds_all_;
-  // Mutexes held, counted before the attempt to lock and after unlocking, so that a handler in between is on the safe side.
-  static constinit thread_local volatile int held_;
+  static constinit const ThreadState* holder_of_all_;  // by the holder, while it is one
 
-  static void count(int by) noexcept { held_ = held_ + by; }
+  // Counted before the attempt to lock and after unlocking, so that a handler in between is on the safe side.
+  static void count(int by) noexcept {
+    ThreadState& me = thread_state();
+    me.mutexes = me.mutexes + by;
+  }
   bool try_state() noexcept {
     std::uint32_t expected = unlocked;
     return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]

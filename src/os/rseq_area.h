@@ -33,6 +33,10 @@ inline constexpr unsigned long rseq_original_length = 32;  // of a registration;
 RseqArea find_rseq_area(bool insist) noexcept;
 /// With RseqOwner::ours each thread registers at its first use. True: registered now or before.
 bool register_rseq_for_this_thread() noexcept;
+/// The area at that offset from the thread pointer. True: registered now or before.
+bool register_rseq(std::ptrdiff_t offset) noexcept;
+/// The kernel itself writes -1 into cpu_id then. False: it refuses, or has not registered this area for the calling thread.
+bool unregister_rseq(std::ptrdiff_t offset) noexcept;
 /// The cpu the thread ran on a moment ago; -1 when it can not be had.
 int current_cpu() noexcept;
 /// Kernel version as major * 1,000,000 + minor * 1,000 + patch; 0 if unknown.

@@ -3,6 +3,7 @@
 
 #include "os/io.h"
 #include "os/rseq_area.h"
+#include "os/thread_state.h"
 
 namespace terrace::percpu {
 namespace {
@@ -15,9 +16,6 @@ std::uint32_t thread_number() noexcept {
   return my_id;
 }
 
-// Slots that the thread holds: one, and one for each handler that has interrupted a holder. volatile: handlers read it.
-constinit thread_local volatile unsigned held = 0;
-
 }  // namespace
 
 LockedSlot& locked_slot(unsigned i) noexcept { return slots[i % locked_slot_count]; }
@@ -28,6 +26,7 @@ unsigned choose_locked_slot() noexcept {
 }
 
 SlotLock::SlotLock(LockedSlot& slot) noexcept : slot_(slot) {
+  volatile unsigned& held = os::thread_state().slot_locks;
   const bool may_wait = held == 0;
   held = held + 1;  // before the attempt: a handler that comes in between believes that something is held, and does not wait
   if (may_wait) {
@@ -42,6 +41,7 @@ SlotLock::SlotLock(LockedSlot& slot) noexcept : slot_(slot) {
 SlotLock::~SlotLock() {
   if (!ours_) return;
   slot_.mutex.unlock();
+  volatile unsigned& held = os::thread_state().slot_locks;
   held = held - 1;
 }
 

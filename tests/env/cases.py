@@ -27,6 +27,7 @@ ON_EVERY_RUNG = {
     "vfork_children_that_allocate": ["vfork_child"],
     "vfork_children_of_vfork_children": ["vfork_nested"],
     "vfork_children_that_fork": ["vfork_fork"],
+    "clone_children_that_allocate": ["clone_child"],
     "blocks_of_other_homes": ["other_homes"],
     "spawn_system_popen": ["spawn"],
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],

@@ -3,6 +3,7 @@
 
 #include "base/format.h"
 #include "os/mutex.h"
+#include "os/thread_state.h"
 
 #include <bit>
 #include <string_view>
@@ -37,19 +38,14 @@ constexpr const char* names[] = {"the list of LAB threads",
                                  "the messages"};
 static_assert(sizeof names / sizeof names[0] == ranks);
 
-// Of the calling thread. volatile: a signal handler that interrupts a change leaves things as it found them.
-struct Held {
-  volatile std::uint32_t locks[ranks];  // how many of each rank
-  volatile bool takes_all;
-};
-constinit thread_local Held held = {};
+LockOrder::Held& held() noexcept { return thread_state().locks; }
 
 std::size_t at(Rank rank) noexcept { return static_cast<std::size_t>(rank); }
 
 // The innermost rank held from `rank` on; `ranks` when there is none.
 std::size_t innermost_from(std::size_t rank) noexcept {
   for (std::size_t r = ranks; r > rank; --r) {
-    if (held.locks[r - 1] != 0) return r - 1;
+    if (held().locks[r - 1] != 0) return r - 1;
   }
   return ranks;
 }
@@ -66,18 +62,18 @@ std::size_t innermost_from(std::size_t rank) noexcept {
 
 void LockOrder::look(Rank rank) noexcept {
   const std::size_t inner = innermost_from(at(rank));
-  if (inner != ranks && (inner != at(rank) || !held.takes_all)) report(at(rank), inner);
+  if (inner != ranks && (inner != at(rank) || !held().takes_all)) report(at(rank), inner);
 }
 
-void LockOrder::remember(Rank rank) noexcept { held.locks[at(rank)] = held.locks[at(rank)] + 1; }
-void LockOrder::set_takes_all(bool value) noexcept { held.takes_all = value; }
+void LockOrder::remember(Rank rank) noexcept { held().locks[at(rank)] = held().locks[at(rank)] + 1; }
+void LockOrder::set_takes_all(bool value) noexcept { held().takes_all = value; }
 
 void LockOrder::forget(Rank rank) noexcept {
-  TERRACE_ASSERT(held.locks[at(rank)] != 0, "lock order: unlocks what it does not hold");
-  held.locks[at(rank)] = held.locks[at(rank)] - 1;
+  TERRACE_ASSERT(held().locks[at(rank)] != 0, "lock order: unlocks what it does not hold");
+  held().locks[at(rank)] = held().locks[at(rank)] - 1;
 }
 
-bool LockOrder::knows(Rank rank) noexcept { return Mutex::holds_all() || held.locks[at(rank)] != 0; }
+bool LockOrder::knows(Rank rank) noexcept { return Mutex::holds_all() || held().locks[at(rank)] != 0; }
 bool LockOrder::knows_within(Rank rank) noexcept { return !Mutex::holds_all() && innermost_from(at(rank) + 1) != ranks; }
 #endif
 

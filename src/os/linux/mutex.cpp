@@ -18,8 +18,7 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 
 }  // namespace
 
-constinit thread_local bool Mutex::holds_all_ = false;
-constinit thread_local volatile int Mutex::held_ = 0;
+constinit const ThreadState* Mutex::holder_of_all_ = nullptr;
 
 void Mutex::lock_contended() noexcept {
   for (int i = 0; i < spins_before_sleep; ++i) {

@@ -5,6 +5,7 @@
 #include "os/auxv.h"
 #include "os/syscall.h"
 
+#include <cerrno>
 #include <cstdint>
 #include <sched.h>
 #include <sys/utsname.h>
@@ -42,17 +43,40 @@ static_assert(sizeof(OwnArea) == rseq_original_length);
 
 constinit thread_local OwnArea own_area;
 
+constexpr long unregister = 1;  // RSEQ_FLAG_UNREGISTER
+constexpr std::ptrdiff_t flags_offset = 16;
+constexpr std::uint32_t slices_extended = 1U << 5;  // RSEQ_CS_FLAG_SLICE_EXT_ENABLED, of Linux 7.0: lost with the registration
+
+// glibc registers __rseq_size bytes, but no fewer than 32; so do we.
+long ask(std::uintptr_t area, long flags) noexcept {
+#if defined(SYS_rseq)
+  unsigned long length = rseq_original_length;
+  if (&__rseq_size != nullptr && __rseq_size > length) length = __rseq_size;
+  return arch::raw_syscall(SYS_rseq, static_cast<long>(area), static_cast<long>(length), flags, static_cast<long>(signature));
+#else
+  return -ENOSYS;
+#endif
+}
+
+std::uintptr_t area_at(std::ptrdiff_t offset) noexcept { return arch::thread_pointer() + static_cast<std::uintptr_t>(offset); }
+
 }  // namespace
 
 bool register_rseq_for_this_thread() noexcept {
   if (__atomic_load_n(&own_area.cpu_id, __ATOMIC_RELAXED) >= 0) return true;
-#if defined(SYS_rseq)
-  const long r = arch::raw_syscall(SYS_rseq, static_cast<long>(reinterpret_cast<std::uintptr_t>(&own_area)), sizeof own_area, 0,
-                                   static_cast<long>(signature));
-  return !failed(r);
-#else
-  return false;
-#endif
+  return !failed(ask(reinterpret_cast<std::uintptr_t>(&own_area), 0));
+}
+
+bool register_rseq(std::ptrdiff_t offset) noexcept {
+  const long r = ask(area_at(offset), 0);
+  return !failed(r) || r == -EBUSY;
+}
+
+bool unregister_rseq(std::ptrdiff_t offset) noexcept {
+  const auto* const flags =
+      reinterpret_cast<const std::uint32_t*>(area_at(offset) + flags_offset);  // NOLINT(performance-no-int-to-ptr)
+  if ((__atomic_load_n(flags, __ATOMIC_RELAXED) & slices_extended) != 0) return false;
+  return !failed(ask(area_at(offset), unregister));
 }
 
 RseqArea find_rseq_area(bool insist) noexcept {

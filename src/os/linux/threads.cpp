@@ -2,6 +2,7 @@
 #include "os/threads.h"
 
 #include "os/io.h"
+#include "os/thread_state.h"
 
 extern "C" {
 extern char __libc_single_threaded __attribute__((weak));  // NOLINT(readability-identifier-naming)
@@ -9,8 +10,6 @@ extern char __libc_single_threaded __attribute__((weak));  // NOLINT(readability
 
 namespace terrace::os {
 namespace {
-
-constinit thread_local char of_this_thread = 0;
 
 constinit thread_local std::uint32_t number = 0;
 
@@ -22,8 +21,14 @@ std::uint32_t thread_number() noexcept {
 }
 void forget_thread_number() noexcept { number = 0; }
 
-bool single_threaded() noexcept { return &__libc_single_threaded != nullptr && __libc_single_threaded != 0; }
+bool single_threaded() noexcept {
+  // libc does not count companions. relaxed: see thread_state().
+  return &__libc_single_threaded != nullptr && __libc_single_threaded != 0 && companions.load(std::memory_order_relaxed) == 0;
+}
 
-const void* this_thread() noexcept { return &of_this_thread; }
+const void* this_thread() noexcept {
+  const ThreadState& me = thread_state();
+  return me.identity != nullptr ? me.identity : &me;
+}
 
 }  // namespace terrace::os

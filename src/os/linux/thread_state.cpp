@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/thread_state.h"
+
+#include "arch/cpu.h"
+#include "os/io.h"
+#include "os/metadata.h"
+#include "os/mutex.h"
+#include "os/syscall.h"
+
+#include <cerrno>
+
+namespace terrace::os {
+namespace {
+
+constexpr std::uint32_t starting = ~0U;  // a tid that nobody has
+
+constinit std::atomic<Companion*> all{nullptr};
+
+std::uint32_t own_tid() noexcept { return static_cast<std::uint32_t>(thread_id()); }
+
+Companion* on(std::uintptr_t thread_pointer) noexcept {
+  for (Companion* c = all.load(std::memory_order_relaxed); c != nullptr; c = c->next) {
+    if (c->thread_pointer.load(std::memory_order_relaxed) == thread_pointer) return c;
+  }
+  return nullptr;
+}
+
+// The kernel writes it meanwhile.
+std::uint32_t tid_of(const Companion& c) noexcept { return __atomic_load_n(&c.tid, __ATOMIC_ACQUIRE); }
+
+bool is_gone(const Companion& c) noexcept {
+  const std::uint32_t tid = tid_of(c);
+  if (tid != starting) return tid == 0;
+  const int probed = c.probed.load(std::memory_order_relaxed);  // relaxed: a number
+  return probed != 0 && arch::raw_syscall(SYS_tkill, probed, 0) == -ESRCH;
+}
+
+void reset(ThreadState& s) noexcept { s = {.companion = true, .closed = 1}; }
+
+Companion* unused() noexcept {
+  if (Companion* const c = on(0)) return c;
+  auto* const fresh = map_metadata<Companion>(Metadata::levels, 1);
+  if (fresh == nullptr) return nullptr;
+  fresh->next = all.load(std::memory_order_relaxed);
+  all.store(fresh, std::memory_order_release);  // [C4] pairs with the acquire in state_beside_companions()
+  return fresh;
+}
+
+}  // namespace
+
+constinit thread_local ThreadState state_of_thread;
+constinit std::atomic<std::uint32_t> companions{0};
+
+ThreadState& state_beside_companions() noexcept {
+  const std::uintptr_t here = arch::thread_pointer();
+  std::uint32_t me = 0;
+  Companion* stranger_to = nullptr;
+  for (Companion* c = all.load(std::memory_order_acquire); c != nullptr; c = c->next) {  // [C4]
+    if (c->thread_pointer.load(std::memory_order_acquire) != here) continue;  // [C5] pairs with the release in add_companion()
+    if (me == 0) me = own_tid();
+    const std::uint32_t tid = tid_of(*c);
+    if (tid == me) return c->own;
+    if (tid != 0 && c->owner != me && stranger_to == nullptr) stranger_to = c;
+  }
+  return stranger_to != nullptr ? stranger_to->others : state_of_thread;
+}
+
+Companion* add_companion(std::uintptr_t thread_pointer) noexcept {
+  const Companion* const other = on(thread_pointer);  // it may be the caller, or its brother
+  Companion* const c = unused();
+  if (c == nullptr) return nullptr;
+  __atomic_store_n(&c->tid, starting, __ATOMIC_RELAXED);  // relaxed: published by the thread pointer
+  c->probed.store(0, std::memory_order_relaxed);
+  if (other != nullptr) {
+    c->owner = other->owner;
+  } else {
+    c->owner = thread_pointer == arch::thread_pointer() ? own_tid() : 0;
+  }
+  reset(c->own);
+  reset(c->others);
+  companions.fetch_add(1, std::memory_order_relaxed);                  // relaxed: see thread_state()
+  c->thread_pointer.store(thread_pointer, std::memory_order_release);  // [C5]
+  return c;
+}
+
+void end_companion(Companion& c) noexcept { __atomic_store_n(&c.tid, 0, __ATOMIC_RELEASE); }
+void probe(Companion& c, int tid) noexcept { c.probed.store(tid, std::memory_order_relaxed); }  // relaxed: a number
+
+bool remove_gone_companions() noexcept {
+  for (Companion* c = all.load(std::memory_order_relaxed); c != nullptr; c = c->next) {
+    if (c->thread_pointer.load(std::memory_order_relaxed) == 0 || !is_gone(*c)) continue;
+    c->thread_pointer.store(0, std::memory_order_relaxed);  // relaxed: who still finds it finds it gone
+    companions.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return companions.load(std::memory_order_relaxed) == 0;
+}
+
+bool forget_companions() noexcept {
+  if (companions.load(std::memory_order_relaxed) == 0) return false;
+  for (Companion* c = all.load(std::memory_order_relaxed); c != nullptr; c = c->next)
+    c->thread_pointer.store(0, std::memory_order_relaxed);
+  companions.store(0, std::memory_order_relaxed);
+  const ThreadState* const forker = Mutex::holder_of_all();
+  if (forker != nullptr && forker->companion) {
+    state_of_thread = *forker;
+    state_of_thread.companion = false;
+    state_of_thread.closed = forker->closed - 1;
+    state_of_thread.identity = forker;
+    Mutex::set_holds_all(true);
+  }
+  return true;
+}
+
+}  // namespace terrace::os

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// clone() of libc, for children that share the memory. glibc's own pthread_create and posix_spawn do not come by here: their
+// threads are registered with rseq, their children call nothing of ours. Not where libc exports nothing that does the work.
+#include "arch/cpu.h"
+#include "base/attributes.h"
+#include "heap/heap.h"
+
+#include <cerrno>
+#include <cstdarg>
+#include <sched.h>
+
+#if !defined(TERRACE_SANITIZED) && defined(__GLIBC__)
+
+using terrace::heap::heap;
+
+extern "C" {
+
+int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);  // NOLINT
+
+// A parent that waits (CLONE_VFORK) lends its thread, as to a child of vfork. Any other child is a companion
+// (os/thread_state.h) until the kernel says that it has left the memory: through a word of ours, or, where the caller has named
+// one himself, when its tid is free. A companion lends nothing: it may be killed while it waits, and its child goes on.
+TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexcept {
+  va_list more;
+  va_start(more, argument);
+  void* const parent_tid = va_arg(more, void*);
+  void* const thread_pointer = va_arg(more, void*);
+  void* child_tid = va_arg(more, void*);
+  va_end(more);
+  if ((flags & CLONE_VM) == 0 || run == nullptr || stack == nullptr)
+    return __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
+  const bool shares_pointer = (flags & CLONE_SETTLS) == 0;
+  if (shares_pointer && (flags & CLONE_VFORK) != 0 && !terrace::os::thread_state().companion) {
+    const unsigned before = heap.enter_vfork();
+    const int child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
+    heap.leave_vfork(before);
+    return child;
+  }
+  terrace::os::Companion* const companion =
+      heap.add_companion(shares_pointer ? terrace::arch::thread_pointer() : reinterpret_cast<std::uintptr_t>(thread_pointer));
+  if (companion == nullptr) {
+    errno = ENOMEM;
+    return -1;
+  }
+  const bool kernel_tells = (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) == 0;
+  if (kernel_tells) {
+    flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+    child_tid = &companion->tid;
+  }
+  const int child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
+  if (child < 0 || (flags & CLONE_VFORK) != 0) {
+    terrace::os::end_companion(*companion);
+  } else if (!kernel_tells) {
+    terrace::os::probe(*companion, child);
+  }
+  return child;
+}
+}
+
+#endif
