@@ -141,7 +141,7 @@ void Heap::free_large(void* p) noexcept {
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
   if (size > worth_knowing_zero) {
     if (!ready()) return nullptr;
-    if (redirect_ == nullptr) return allocate_large(size, SizeRule::quantum, true);
+    if (redirect_ == nullptr) return insist([&] { return allocate_large(size, SizeRule::quantum, true); });
   }
   void* const p = heap::allocate(size);
   if (p != nullptr) std::memset(p, 0, size);
@@ -159,8 +159,10 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
 
 // errno is set here: see allocate_slow().
 void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept {
-  void* p = nullptr;
-  if (ready()) p = redirect_ != nullptr ? redirect_->allocate(size, align) : allocate_plain(size, align);
+  void* const p = insist([&]() -> void* {
+    if (!ready()) return nullptr;
+    return redirect_ != nullptr ? redirect_->allocate(size, align) : allocate_plain(size, align);
+  });
   if (p == nullptr) errno = ENOMEM;
   return p;
 }
@@ -265,9 +267,9 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
   }
   const std::size_t room = size <= SizeRule::largest ? room_to_grow(size, have) : size;
   const int error = errno;
-  void* fresh = room <= SizeRule::largest ? heap::allocate(room) : allocate(room);
+  void* fresh = heap::allocate(room);
   if (fresh == nullptr) {
-    if (room != size) fresh = allocate(size);
+    if (room != size) fresh = heap::allocate(size);
     if (fresh == nullptr && size > have) return nullptr;
     errno = error;  // what failed was more than what was asked for
     if (fresh == nullptr) return p;
@@ -292,7 +294,7 @@ void* allocate_beside_fast_path(std::size_t size) noexcept {
 
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
-  void* const p = allocate_beside_fast_path(size);
+  void* const p = heap.insist([=] { return allocate_beside_fast_path(size); });
   if (p == nullptr) errno = ENOMEM;
   return p;
 }

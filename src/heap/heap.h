@@ -102,6 +102,17 @@ class Heap {
     maintenance_.update_limits();
   }
 
+  /// What is asked before an allocation of the program's fails, with no lock held: whether another try makes sense. Once, before
+  /// there are threads.
+  void set_last_resort(bool (*ask)() noexcept) noexcept { last_resort_ = ask; }
+  /// attempt(), and once more if the last resort says so. Who is redirected to asks himself.
+  template <class Attempt>
+  void* insist(Attempt attempt) noexcept {
+    void* const p = attempt();
+    if (p != nullptr || last_resort_ == nullptr || (redirect_ != nullptr && !checker_.on())) return p;
+    return last_resort_() ? attempt() : nullptr;
+  }
+
   /// Locks of layers above, which come before all of the heap's: taken, released and reset with them.
   struct UpperLocks {
     void (*lock)() noexcept;
@@ -167,6 +178,7 @@ class Heap {
   os::RankedMutex<os::Rank::opening> open_mutex_;
   const Redirect* redirect_ = nullptr;
   const UpperLocks* upper_locks_ = nullptr;
+  bool (*last_resort_)() noexcept = nullptr;
   Options options_;
   check::Checker checker_;
   span::Spans spans_;

@@ -14,6 +14,7 @@
 #include "umem/log.h"
 #include "umem/messages.h"
 #include "umem/options.h"
+#include "umem/update.h"
 
 #include <cerrno>
 #include <cstring>
@@ -190,7 +191,8 @@ void free_raw(const Cache& c, void* object) noexcept {
 }
 
 void* make_object(Cache& c) noexcept {
-  void* const object = c.has_class ? heap.levels().allocate_raw_object(c.home) : allocate_apart(c);
+  void* const object =
+      with_reclaim([&] { return c.has_class ? heap.levels().allocate_raw_object(c.home) : allocate_apart(c); });
   log_slab(c);
   if (object == nullptr || construct(c, object)) return object;
   free_raw(c, object);
@@ -214,7 +216,7 @@ void free_past_levels(Cache& c, void* object) noexcept {
 
 void* allocate_in_levels(Cache& c) noexcept {
   bool raw = false;
-  void* const object = heap.levels().allocate_object(c.home, raw);
+  void* const object = with_reclaim([&] { return heap.levels().allocate_object(c.home, raw); });
   log_slab(c);
   if (object == nullptr || !raw || construct(c, object)) return object;
   heap.levels().free_raw(object);
@@ -252,6 +254,7 @@ void CacheList::add(Cache& c) noexcept {
   c.previous = last_;
   (last_ == nullptr ? first_ : last_->next) = &c;
   last_ = &c;
+  if (c.reclaim != nullptr) reclaims_.fetch_add(1, std::memory_order_relaxed);
 }
 void CacheList::remove(Cache& c) noexcept {
   mutex_.lock();
@@ -263,6 +266,7 @@ void CacheList::remove(Cache& c) noexcept {
   if (visited_ == &c) visited_ = c.previous;  // by its own walker
   (c.previous == nullptr ? first_ : c.previous->next) = c.next;
   (c.next == nullptr ? last_ : c.next->previous) = c.previous;
+  if (c.reclaim != nullptr) reclaims_.fetch_sub(1, std::memory_order_relaxed);
   c.next = c.previous = nullptr;
   mutex_.unlock();
 }

@@ -19,6 +19,8 @@
 #include "os/mutex.h"
 #include "umem.h"
 
+#include <atomic>
+
 struct umem_cache {
   // What the fast paths read.
   std::byte* base;             // null: there are none
@@ -86,6 +88,8 @@ class CacheList {
   void for_each(Body body) {
     for (Cache* c = begin_walk(); c != nullptr; c = go_on()) body(*c);
   }
+  /// Whether any cache may be asked for memory.
+  bool has_reclaim() const noexcept { return reclaims_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
   void reset_after_fork() noexcept {
     mutex_.reset_after_fork();
     visited_ = nullptr;
@@ -102,6 +106,7 @@ class CacheList {
   Cache* last_ = nullptr;
   Cache* visited_ = nullptr;      // by the walker,
   const void* walker_ = nullptr;  // os::this_thread()
+  std::atomic<unsigned> reclaims_{0};
 };
 extern CacheList caches __attribute__((visibility("hidden")));
 

@@ -8,6 +8,7 @@
 #include "umem/firewall.h"
 #include "umem/handles.h"
 #include "umem/patterns.h"
+#include "umem/update.h"
 
 namespace terrace::umem {
 
@@ -68,6 +69,17 @@ bool prepare(Cache& c, void* object) noexcept {
   return true;
 }
 
+// Null: there is no memory.
+void* take_prepared(Cache& c) noexcept {
+  bool raw = false;
+  void* const object = take(c, raw);
+  if (object == nullptr) return nullptr;
+  log_slab(c);
+  if (!raw || prepare(c, object)) return object;
+  give_back(c, object);
+  return nullptr;
+}
+
 void check_untouched(const Cache& c, const void* object, const Record* r) noexcept {
   if (!has(c, debug_deadbeef)) return;
   if (const std::uint64_t* const word = changed_word(object, c.verify)) report(Fault::modified, &c, object, r, {.word = word});
@@ -112,15 +124,9 @@ void forget_object(void* cache, void* object) noexcept {
 }
 
 void* debug_allocate(Cache& c) noexcept {
-  if (has(c, debug_firewall)) return allocate_walled(c);
-  bool raw = false;
-  void* const object = take(c, raw);
+  if (has(c, debug_firewall)) return with_reclaim([&] { return allocate_walled(c); });
+  void* const object = with_reclaim([&] { return take_prepared(c); });
   if (object == nullptr) return nullptr;
-  log_slab(c);
-  if (raw && !prepare(c, object)) {
-    give_back(c, object);
-    return nullptr;
-  }
   if (check_tag(c, object, free_state)) {
     check_untouched(c, object, tag_of(c, object).record);
   } else if (!prepare(c, object)) {  // with `noabort`: what its tag says of a record is worth nothing

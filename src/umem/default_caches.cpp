@@ -8,6 +8,7 @@
 #include "umem/debug.h"
 #include "umem/firewall.h"
 #include "umem/options.h"
+#include "umem/update.h"
 
 #include <algorithm>
 #include <array>
@@ -117,7 +118,8 @@ bool open_default_caches(Complain complain) noexcept {
 
 void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before) noexcept {
   const Cache* const c = default_cache_for(size);
-  void* const memory = allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug);
+  void* const memory =
+      with_reclaim([=] { return allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug); });
   if (memory != nullptr && c != nullptr) c->allocated.add();
   return memory;
 }
@@ -130,7 +132,9 @@ void* allocate_by_size(std::size_t size) noexcept {
 
 void* allocate_unwalled_by_size(std::size_t size) noexcept {
   if (size > largest_default)
-    return heap::heap.allocate_plain(size, size % os::page_size() == 0 ? os::page_size() : std::size_t{cache_line});
+    return with_reclaim([=] {
+      return heap::heap.allocate_plain(size, size % os::page_size() == 0 ? os::page_size() : std::size_t{cache_line});
+    });
   Cache& c = *default_cache_for(size);
   void* const object = allocate_slow(c);
   if (object != nullptr) mark_size(c, object, size);

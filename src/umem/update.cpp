@@ -4,6 +4,7 @@
 #include "heap/heap.h"
 #include "os/clock.h"
 #include "os/threads.h"
+#include "os/yield.h"
 #include "umem/cache.h"
 #include "umem/messages.h"
 #include "umem/options.h"
@@ -17,11 +18,14 @@ namespace terrace::umem {
 namespace {
 
 constexpr std::size_t stack_bytes = 256 * kib;  // a program's functions run on it
+constexpr std::uint64_t longest_wait_ns = 1'000'000'000;
 
 std::atomic<std::uint64_t> interval_ms{usual_reap_interval_ms};
 // relaxed: only the clock is compared; the first call of either may always do it.
 std::atomic<std::uint64_t> last_reap{0}, last_update{0};
 std::atomic<bool> under_way{false};
+std::atomic<std::uint64_t> reclaims{0};     // that have ended
+constinit thread_local bool at_it = false;  // this thread is the one
 
 bool is_due(std::atomic<std::uint64_t>& last) noexcept {
   const std::uint64_t now = os::coarse_milliseconds();
@@ -39,10 +43,13 @@ void reclaim_and_age() noexcept {
   });
   age();
   age();  // what nobody has touched since the first look
+  reclaims.fetch_add(1, std::memory_order_release);  // pairs with reclaim_now(): what was given back is seen
 }
 
 void run(void (*work)() noexcept) noexcept {
+  at_it = true;
   work();
+  at_it = false;
   under_way.store(false, std::memory_order_release);  // pairs with begin(): one at a time
 }
 
@@ -82,6 +89,24 @@ void begin(void (*work)() noexcept) noexcept {
 
 void reap() noexcept {
   if (is_due(last_reap)) begin(reclaim_and_age);
+}
+
+bool reclaim_now() noexcept {
+  if (at_it || !caches.has_reclaim()) return false;
+  const std::uint64_t before = reclaims.load(std::memory_order_relaxed);
+  const std::uint64_t started = os::monotonic_nanoseconds();
+  while (under_way.exchange(true, std::memory_order_acquire)) {
+    if (os::monotonic_nanoseconds() - started > longest_wait_ns) return false;
+    os::sleep_briefly();
+  }
+  if (reclaims.load(std::memory_order_acquire) != before) {  // by another thread
+    under_way.store(false, std::memory_order_release);
+    return true;
+  }
+  const int saved = errno;
+  run(reclaim_and_age);
+  errno = saved;
+  return true;
 }
 
 void update_if_due() noexcept {

@@ -45,7 +45,7 @@ class Program:
         head, _, says = comment.partition("says:")
         program = cls(source, says=[line.strip() for line in says.splitlines() if line.strip()])
         for line in head.splitlines():
-            name, _, value = line.strip().partition(": ")
+            name, _, value = (part.strip() for part in line.partition(":"))
             if name == "object":
                 program.library = value
             elif name == "ends":

@@ -93,9 +93,10 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
   }
   return debugged(flags, nullptr, size, [=] {
     const bool walled = umem::default_caches_on() && umem::is_to_be_walled(size);
-    void* const p = walled               ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0)
-                    : heap::heap.ready() ? heap::heap.allocate_plain(size, align)
-                                         : nullptr;
+    void* const p = walled ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0)
+                           : umem::with_reclaim([=]() -> void* {
+                               return heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
+                             });
     if (p == nullptr) errno = ENOMEM;
     return p;
   });
@@ -178,6 +179,7 @@ void read_wishes() {
 // The hooks of a program are its functions: they may allocate, and find a heap without options.
 __attribute__((constructor(102))) void at_start() {
   heap::heap.set_upper_locks(locks);
+  heap::heap.set_last_resort(umem::reclaim_now);
   read_wishes();
   const umem::Options& o = umem::options;
   umem::set_reap_interval(o.reap_interval_s * 1000);
