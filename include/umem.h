@@ -58,8 +58,8 @@ typedef void umem_destructor_t(void* object, void* private_data);
  * before an allocation is refused, with UMEM_NOFAIL before umem_nofail_callback()'s function is asked: of umem_alloc() and its
  * relatives, umem_cache_alloc(), and malloc's family in libumem_malloc.so; vmem_alloc() asks nobody. Then it is called by the
  * thread that asked for memory, with no lock of the library held; so it may take no lock that the program holds while it
- * allocates, unless it tries only. One thread at a time is in these functions; others that find no memory wait for it, at most a
- * second, and try again. It may allocate and free; where it is refused memory, no reclaim is called. It returns, and may not
+ * allocates, unless it tries only. One thread at a time is in these functions; others that find no memory wait for it, at most
+ * a second, and try again. It may allocate and free; where it is refused memory, no reclaim is called. It returns, and may not
  * destroy its own cache.
  */
 typedef void umem_reclaim_t(void* private_data);

@@ -102,8 +102,8 @@ class Heap {
     maintenance_.update_limits();
   }
 
-  /// What is asked before an allocation of the program's fails, with no lock held: whether another try makes sense. Once, before
-  /// there are threads.
+  /// What is asked before an allocation of the program's fails, with no lock held: whether another try makes sense. Once,
+  /// before there are threads.
   void set_last_resort(bool (*ask)() noexcept) noexcept { last_resort_ = ask; }
   /// attempt(), and once more if the last resort says so. Who is redirected to asks himself.
   template <class Attempt>

@@ -42,7 +42,7 @@ void reclaim_and_age() noexcept {
     if (c.reclaim != nullptr) c.reclaim(c.private_data);
   });
   age();
-  age();  // what nobody has touched since the first look
+  age();                                             // what nobody has touched since the first look
   reclaims.fetch_add(1, std::memory_order_release);  // pairs with reclaim_now(): what was given back is seen
 }
 

@@ -93,10 +93,10 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
   }
   return debugged(flags, nullptr, size, [=] {
     const bool walled = umem::default_caches_on() && umem::is_to_be_walled(size);
-    void* const p = walled ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0)
-                           : umem::with_reclaim([=]() -> void* {
-                               return heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
-                             });
+    void* const p =
+        walled ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0) : umem::with_reclaim([=]() -> void* {
+          return heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
+        });
     if (p == nullptr) errno = ENOMEM;
     return p;
   });

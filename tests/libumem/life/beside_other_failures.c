@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* Threads find no memory at the same time: one calls reclaim, the others wait for it and try again. Nobody is refused as long as
-   reclaim has something to give.
+/* Threads find no memory at the same time: one calls reclaim, the others wait for it and try again. Nobody is refused as
+   long as reclaim has something to give.
    object: umem_malloc
    on every rung
    ends: 0
    says:
 */
-#include <sys/resource.h>
-
 #include "life.h"
+
+#include <sys/resource.h>
 
 enum { threads = 4, object = 4000, most = 100000, limit_mib = 300, turns = 3 };
 
@@ -29,7 +29,8 @@ static void* allocate(void* by_malloc) {
   for (int turn = 0; turn < turns; ++turn) {
     void* all[20];
     pthread_barrier_wait(&begin);
-    for (int i = 0; i < 20; ++i) expect((all[i] = by_malloc ? malloc(1 << 20) : umem_alloc(1 << 20, UMEM_DEFAULT)) != NULL, "memory");
+    for (int i = 0; i < 20; ++i)
+      expect((all[i] = by_malloc ? malloc(1 << 20) : umem_alloc(1 << 20, UMEM_DEFAULT)) != NULL, "memory");
     for (int i = 0; i < 20; ++i) by_malloc ? free(all[i]) : umem_free(all[i], 1 << 20);
     pthread_barrier_wait(&end);
   }

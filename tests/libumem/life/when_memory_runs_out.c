@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* A cache keeps objects that the program could do without: its reclaim function is called before any allocation is refused, once
-   for each, with and without UMEM_NOFAIL. It may allocate and free; what it asks for in vain does not call it again.
+/* A cache keeps objects that the program could do without: its reclaim function is called before any allocation is refused,
+   once for each, with and without UMEM_NOFAIL. It may allocate and free; what it asks for in vain does not call it again.
    object: umem_malloc
    UMEM_DEBUG:
    UMEM_DEBUG: guards
@@ -8,9 +8,9 @@
    ends: 0
    says:
 */
-#include <sys/resource.h>
-
 #include "life.h"
+
+#include <sys/resource.h>
 
 enum { most = 400000, object = 4000, limit_mib = 300, wanted = 3000000 };
 
@@ -78,7 +78,8 @@ int main(void) {
   free(p);
   fill();
   void* objects_of_plain[100];
-  for (int i = 0; i < 100; ++i) expect((objects_of_plain[i] = umem_cache_alloc(plain, UMEM_DEFAULT)) != NULL, "umem_cache_alloc");
+  for (int i = 0; i < 100; ++i)
+    expect((objects_of_plain[i] = umem_cache_alloc(plain, UMEM_DEFAULT)) != NULL, "umem_cache_alloc");
   expect(calls == 1, "umem_cache_alloc");
   for (int i = 0; i < 100; ++i) umem_cache_free(plain, objects_of_plain[i]);
   fill();
