@@ -19,14 +19,16 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/terrace-config-version.cm
 install(FILES ${PROJECT_BINARY_DIR}/terrace-config.cmake ${PROJECT_BINARY_DIR}/terrace-config-version.cmake
         DESTINATION ${config_dir})
 
-function(terrace_package package template)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/${template}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+# terrace_package(PACKAGE LIBRARY VERSION DESCRIPTION [WHAT A STATIC LINK NEEDS...])
+function(terrace_package package library version description)
+  list(JOIN ARGN " " private)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/package.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
-terrace_package(terrace terrace)
-set(part cs)
-set(part_description "Critical sections on per-processor data, without locks and atomic instructions")
-terrace_package(terrace-cs terrace-part)
-set(part lab)
-set(part_description "Local allocation buffers of threads, cores, processors and nodes for garbage-collected heaps")
-terrace_package(terrace-lab terrace-part)
+terrace_package(terrace terrace ${PROJECT_VERSION} "${PROJECT_DESCRIPTION}" -ldl -lpthread)
+terrace_package(terrace-cs terrace_cs ${PROJECT_VERSION} "Critical sections on per-processor data, without locks and atomic instructions")
+terrace_package(terrace-lab terrace_lab ${PROJECT_VERSION}
+                "Local allocation buffers of threads, cores, processors and nodes for garbage-collected heaps")
+if(PROJECT_IS_TOP_LEVEL)  # as libumem itself
+  terrace_package(umem umem ${TERRACE_UMEM_VERSION} "Object caches, memory by size and arenas with libumem's interface" -ldl -lpthread)
+endif()

@@ -62,7 +62,7 @@ def of_the_cxx_library(name: str) -> bool:
     return name.startswith(("_ZS", "_ZNS", "_ZNKS", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZnwmPv"))
 
 
-def check_part(archive: pathlib.Path, headers: list[pathlib.Path]) -> None:
+def check_part(archive: pathlib.Path, headers: list[pathlib.Path], more: set[str] | frozenset[str] = frozenset()) -> None:
     lines = [line.split() for line in run("nm", "-g", "--defined-only", archive).splitlines()]
     lines = [line for line in lines if len(line) == 3 and not (line[1] in "WVu" and of_the_cxx_library(line[2]))]
     malloc = sorted(line[2] for line in lines if OF_MALLOC.fullmatch(line[2]))
@@ -71,7 +71,7 @@ def check_part(archive: pathlib.Path, headers: list[pathlib.Path]) -> None:
     visible = {r[7] for r in rows if len(r) == 8 and r[4] in ("GLOBAL", "WEAK", "UNIQUE") and r[5] == "DEFAULT" and r[6] != "UND"}
     visible = {name for name in visible if not of_the_cxx_library(name)}
     assert visible, "no symbols"
-    declared = set().union(*map(declared_in, headers))
+    declared = more.union(*map(declared_in, headers))
     assert visible == declared, f"visible or declared, not both: {visible ^ declared}"
 
 
@@ -152,6 +152,7 @@ UMEM_FOR_DEBUGGERS = {
     *("umem_error_buffer", "umem_error_begin", "umem_abort_info"),
     *("umem_transaction_log", "umem_content_log", "umem_failure_log", "umem_slab_log"),
 }
+DESCRIPTORS = {"terrace_debug_descriptor", "terrace_umem_descriptor"}
 
 
 def check_umem(libdir: pathlib.Path, include: pathlib.Path, work: pathlib.Path) -> None:
@@ -174,6 +175,30 @@ def check_umem(libdir: pathlib.Path, include: pathlib.Path, work: pathlib.Path) 
     run(work / "umem", libdir / "libumem.so.1")
     run("c++", "-fsyntax-only", "-x", "c++", "-std=c++17", *STRICT, f"-I{include}", "-include", "umem.h", "/dev/null")
     print("libumem: linked, with malloc, by dlopen")
+    check_part(libdir / "libumem.a", [include / "umem.h", include / "sys/vmem.h"], UMEM_FOR_DEBUGGERS | DESCRIPTORS)
+    check_umem_by_pkg_config(libdir, source, work)
+
+
+def check_umem_by_pkg_config(libdir: pathlib.Path, source: pathlib.Path, work: pathlib.Path) -> None:
+    """Shared; the archive; that and malloc's; and each without any shared object."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
+    assert run("pkg-config", "--modversion", "umem", env=environment).strip() == "1.0.0"
+    shared = run("pkg-config", "--cflags", "--libs", "umem", env=environment).split()
+    static = run("pkg-config", "--cflags", "--libs", "--static", "umem", env=environment).split()
+    archive = [str(libdir / "libumem.a") if f == "-lumem" else f for f in static]
+    with_malloc = [str(libdir / "libterrace.a"), *archive]
+    ways = [[*shared, f"-Wl,-rpath,{libdir}"], archive, with_malloc]
+    if subprocess.run(["cc", "-static", "-xc", "-", "-o", work / "empty"], input=b"int main(void) { return 0; }", check=False).returncode == 0:
+        ways += [["-static", *static], ["-static", *with_malloc]]
+    for way in ways:
+        run("cc", *STRICT, "-O1", source, "-o", "umem", *way, cwd=work)
+        needed = needed_by(work / "umem") - {"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+        assert needed <= {"libc.so.6", *(["libumem.so.1"] if way == ways[0] else [])}, needed
+        for debug in ("", "default,verbose"):
+            run(work / "umem", env={**os.environ, "UMEM_DEBUG": debug})
+        if way != ways[0]:  # members that nothing of the program refers to
+            assert {"terrace_enter_vfork", "terrace_debug_descriptor", "terrace_umem_descriptor"} <= set(run("nm", work / "umem").split())
+    print("pkg-config, umem: shared, archive, both archives, -static")
 
 
 def main() -> int:

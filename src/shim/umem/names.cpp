@@ -3,6 +3,7 @@
 #include "heap/fast_path.h"
 #include "heap/heap.h"
 #include "heap/object_path.h"
+#include "introspect/descriptors.h"
 #include "os/auxv.h"
 #include "os/environment.h"
 #include "os/memory.h"
@@ -11,6 +12,7 @@
 #include "umem/cache.h"
 #include "umem/debug.h"
 #include "umem/default_caches.h"
+#include "umem/descriptors.h"
 #include "umem/firewall.h"
 #include "umem/log.h"
 #include "umem/messages.h"
@@ -25,7 +27,13 @@
 
 using namespace terrace;  // NOLINT(google-build-using-namespace): this file is nothing but the names
 
+extern "C" unsigned terrace_enter_vfork() __attribute__((visibility("hidden")));  // process.cpp
+
 namespace {
+
+// Members of the archive that nothing else refers to: the fork handlers, and what debuggers look for.
+[[gnu::used]] unsigned (*const process)() = terrace_enter_vfork;
+[[gnu::used]] const void* const described[] = {&terrace_debug_descriptor, &terrace_umem_descriptor};
 
 // Below a page malloc's classes are as this interface wants them aligned.
 static_assert([] {
