@@ -88,7 +88,7 @@ void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Maga
   Slot& slot = *here.slot;
   const HomeClass word = core_.own_word(slot, c), h = home_class(c, core_.home_of(slot));
   Magazine full;
-  bool was_cut = false;
+  bool was_cut = false, refused = false;
   if (word != h) full = core_.take_word(slot, h);
   if (full.count() == 0) {
     give_empty(here, full);
@@ -97,6 +97,7 @@ void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Maga
     full = within_cap(slot, h, fetch(here, wanted));
     one = wanted.empty;
     was_cut = wanted.was_cut;
+    refused = wanted.refused;
   }
   keep_empty(here, h, one ? one : std::exchange(other, {}));
   give_empty(here, other);
@@ -106,7 +107,7 @@ void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Maga
     load(here, word, full);
   } else {
     give_empty(here, full);
-    block = last_resort(here, c, h);
+    block = last_resort(here, c, h, !refused);
     was_cut = true;
     if (block == nullptr) transfers(c).failed_refills.add();
   }
@@ -137,11 +138,11 @@ Magazine BlockLevels::within_cap(Slot& slot, HomeClass h, Magazine m) noexcept {
   return m;
 }
 
-// There is no new slab, or no memory for a magazine.
-void* BlockLevels::last_resort(Here& here, SizeClass c, HomeClass h) noexcept {
+// There is no new slab, or no memory for a magazine. `may_grow`: the system was not asked for a slab.
+void* BlockLevels::last_resort(Here& here, SizeClass c, HomeClass h, bool may_grow) noexcept {
   Slabs& slabs = slab_level_.slabs();
   here.raw = true;
-  void* block = slabs.cut_one(h, true, here.at.node);
+  void* block = slabs.cut_one(h, may_grow, here.at.node);
   if (block == nullptr) block = steal_block(here, c);
   if (block == nullptr && maintenance_.make_room(0) && (block = slabs.cut_one(h, true, here.at.node)) == nullptr)
     block = steal_block(here, c);
@@ -175,7 +176,7 @@ void* BlockLevels::take_one(Here& here, HomeClass h, bool may_grow) noexcept {
 void* BlockLevels::allocate_past_core(Here& past, SizeClass c) noexcept {
   const HomeClass h = home_class(c, 0);
   void* block = take_one(past, h, true);
-  if (block == nullptr) block = last_resort(past, c, h);
+  if (block == nullptr) block = last_resort(past, c, h, false);
   if (block != nullptr) transfers(c).handed_out.add();
   return block;
 }

@@ -99,7 +99,7 @@ class BlockLevels {
   bool open_objects(unsigned number, bool prepared) noexcept;
   void* take_one(Here& here, HomeClass h, bool may_grow) noexcept;
   void* steal_block(Here& here, SizeClass c) noexcept;
-  void* last_resort(Here& here, SizeClass c, HomeClass h) noexcept;
+  void* last_resort(Here& here, SizeClass c, HomeClass h, bool may_grow) noexcept;
 
   Magazines magazines_;
   SlabLevel slab_level_;

@@ -112,9 +112,16 @@ void* Heap::allocate(std::size_t size) noexcept {
 void* Heap::allocate_plain(std::size_t size, std::size_t align) noexcept {
   if (options_.placement == Placement::random && size >= cache_line && size <= max_random_line_size && with_random_line())
     size += cache_line;
-  if (align > SizeRule::quantum && AlignedClasses::serve(size, align)) return small_block((*aligned_classes_)(size, align));
-  if (align <= SizeRule::quantum && size <= SizeRule::largest) return small_block(class_for(size));
+  if (align > SizeRule::quantum && AlignedClasses::serve(size, align))
+    return small_block((*aligned_classes_)(size, align), size, align);
+  if (align <= SizeRule::quantum && size <= SizeRule::largest) return small_block(class_for(size), size, align);
   return allocate_large(size, align);
+}
+
+// Memory is short, and no slab of the class is to be had: it would have several blocks. One block may fit.
+void* Heap::allocate_alone(SizeClass c, std::size_t size, std::size_t align) noexcept {
+  if (slabs_.slab_bytes(c) <= span::granule_size) return nullptr;
+  return large_.allocate(size, align, false, levels_.node());
 }
 
 void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
@@ -222,9 +229,9 @@ std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
   return size <= have || size - have > have / 8 ? size : with_room_to_grow(size);
 }
 
-// Of a block for what was larger before. Whoever had it last may have left pages that it does not need.
-void give_end_back(void* block, std::size_t size) noexcept {
-  const std::uintptr_t page = os::page_size(), end = address_of(block) + class_size(class_for(size));
+// Of a block of `have` bytes for what was larger before. Whoever had it last may have left pages that it does not need.
+void give_end_back(void* block, std::size_t have, std::size_t size) noexcept {
+  const std::uintptr_t page = os::page_size(), end = address_of(block) + have;
   const std::uintptr_t from = round_up(address_of(block) + size, page);
   if (end >= from + worth_purging)
     os::purge(static_cast<std::byte*>(block) + (from - address_of(block)), end - end % page - from);
@@ -275,7 +282,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     if (fresh == nullptr) return p;
   }
   std::memcpy(fresh, p, min_of(have, size));
-  if (size < have) give_end_back(fresh, size);
+  if (size < have) give_end_back(fresh, plain_size(fresh), size);
   heap::free(p);
   return fresh;
 }
@@ -287,7 +294,7 @@ namespace {
 void* allocate_beside_fast_path(std::size_t size) noexcept {
   const std::size_t limit = fast_path.size_limit;
   if (limit == 0 || size == 0) return heap.allocate(size);
-  return size <= limit ? heap.allocate_after_miss(class_for(size)) : heap.allocate_large(size, SizeRule::quantum);
+  return size <= limit ? heap.allocate_after_miss(size) : heap.allocate_large(size, SizeRule::quantum);
 }
 
 }  // namespace

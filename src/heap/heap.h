@@ -26,7 +26,11 @@ class Heap {
 
   void* allocate(std::size_t size) noexcept;
   /// As allocate(), after the fast path found its word empty.
-  void* allocate_after_miss(SizeClass c) noexcept { return levels_.allocate_after_miss(c); }
+  void* allocate_after_miss(std::size_t size) noexcept {
+    const SizeClass c = class_for(size);
+    void* const block = levels_.allocate_after_miss(c);
+    return block != nullptr ? block : allocate_alone(c, size, SizeRule::quantum);
+  }
   /// Of more than the largest class, or aligned as no class is; the heap is open and nothing is checked.
   void* allocate_large(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
   void* allocate_zeroed(std::size_t size) noexcept;
@@ -156,11 +160,13 @@ class Heap {
   bool open() noexcept;
 
   // Hardened build: cleared.h
-  void* small_block(SizeClass c) noexcept {
+  void* small_block(SizeClass c, std::size_t size, std::size_t align) noexcept {
     void* const block = levels_.allocate(c);
+    if (block == nullptr) return allocate_alone(c, size, align);
     if constexpr (hardened) check_cleared(block, c);
     return block;
   }
+  __attribute__((cold, noinline)) void* allocate_alone(SizeClass c, std::size_t size, std::size_t align) noexcept;
   static void check_cleared(void* block, SizeClass c) noexcept;
   void clear_freed(void* p, HomeClass h) noexcept;
 

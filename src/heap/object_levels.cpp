@@ -61,7 +61,7 @@ void* BlockLevels::allocate_object(HomeClass h, bool& raw) noexcept {
 
 void* BlockLevels::allocate_raw_object(HomeClass h) noexcept {
   Here past = here(nullptr);
-  void* const block = last_resort(past, class_of(h), h);
+  void* const block = last_resort(past, class_of(h), h, true);
   if (block != nullptr) transfers(class_of(h)).handed_out.add();
   fast_path_.follow_frontier();
   maintenance_.keep_bound();

@@ -52,10 +52,20 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
   s = best;
 }
 
-// `room`: bytes per block for spacers and colours.
+// `room`: bytes per block for spacers and colours. Of few blocks, the part of one that is left at the end is much: a slab of up
+// to half as much more is taken if it leaves less.
 constexpr std::uint16_t granules_for(std::size_t stride, std::size_t room = cache_line) {
   const std::size_t blocks = stride > bulky ? blocks_wanted / 2 : blocks_wanted;
-  return static_cast<std::uint16_t>((blocks * (stride + room) + span::granule_size - 1) / span::granule_size);
+  const std::size_t least = (blocks * (stride + room) + span::granule_size - 1) / span::granule_size;
+  if (stride <= bulky) return static_cast<std::uint16_t>(least);
+  const auto used = [=](std::size_t granules) {  // in 64ths, of the slab
+    return (granules * span::granule_size + room) / (stride + room) * stride * 64 / (granules * span::granule_size);
+  };
+  std::size_t best = least;
+  for (std::size_t granules = least + 1; granules <= least + least / 2; ++granules) {
+    if (used(granules) > used(best)) best = granules;
+  }
+  return static_cast<std::uint16_t>(best);
 }
 
 // Without spacers the whole slab is one group.

@@ -16,7 +16,10 @@ Magazine SlabLevel::take(const level::Locality& here, Wanted& wanted) noexcept {
   if (!m) m = magazines_.take(here, wanted.rounds);
   m = magazines_.enlarged(here, m, wanted.rounds);
   wanted.was_cut = true;
-  if (m) m.add(slabs_.cut(wanted.h, m.limit(), m.end(), here.node));
+  if (m) {
+    m.add(slabs_.cut(wanted.h, m.limit(), m.end(), here.node));
+    wanted.refused = m.count() == 0;
+  }
   return m;
 }
 

@@ -154,6 +154,8 @@ class Slabs {
     return (c.slabs_made.read() - c.slabs_released.read()) * shape(h).granules * span::granule_size;
   }
 
+  std::size_t slab_bytes(SizeClass c) const noexcept { return (*shapes_)[index(c)].granules * span::granule_size; }
+
   /// The invariant that does not hold, in words; null when all do. For tests: a walk over all slabs, which nobody else uses.
   const char* check_invariants() noexcept;
 

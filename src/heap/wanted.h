@@ -12,6 +12,7 @@ struct Wanted {
   unsigned rounds = 0;    // as many as the slot may hold; depots have what they have
   level::Magazine empty;  // one that may be filled, of whatever kind
   bool was_cut = false;   // its blocks come from a slab
+  bool refused = false;   // there is no slab with a free block, and no memory for another
   bool foreign = false;   // it came from another processor's or node's depot
 };
 

@@ -134,12 +134,26 @@ GranuleIndex Spans::find(std::uint32_t granules, Cut cut, unsigned node) noexcep
   return clean_.find(window_, granules);
 }
 
+// The clean span that ends at the frontier, if there is one: what is mapped behind it becomes a part of it. Granules.
+std::uint32_t Spans::clean_at_frontier() noexcept {
+  const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
+  if (frontier == 0) return 0;
+  const Record& last = record(frontier - 1);
+  const Record& r = last.state == State::interior ? record(last.first) : last;
+  return r.state == State::clean ? r.granules : 0;
+}
+
+// Where an obstacle is at the frontier, the two do not become one, and all is asked for.
 GranuleIndex Spans::grow(std::uint32_t granules) noexcept {
-  std::uint32_t mapped = 0;
-  const GranuleIndex first = window_.grow(granules, mapped);
-  if (first == no_granule) return no_granule;
-  insert_grown(first, mapped);
-  return clean_.find(window_, granules);
+  GranuleIndex found = no_granule;
+  for (std::uint32_t there = min_of(clean_at_frontier(), granules - 1);; there = 0) {
+    std::uint32_t mapped = 0;
+    const GranuleIndex first = window_.grow(granules - there, mapped);
+    if (first == no_granule) return no_granule;
+    insert_grown(first, mapped);
+    found = clean_.find(window_, granules);
+    if (found != no_granule || there == 0) return found;
+  }
 }
 
 // The last means before memory is refused: every span of the own bins is looked at, of any node, and neighbours that do not

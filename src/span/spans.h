@@ -138,6 +138,7 @@ class Spans {
   GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
   void insert_grown(GranuleIndex first, std::uint32_t granules) noexcept;
+  std::uint32_t clean_at_frontier() noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
   Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut, unsigned node) noexcept;
   std::uint64_t bound() noexcept;

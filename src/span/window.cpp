@@ -219,7 +219,7 @@ GranuleIndex Window::behind_obstacle(std::uint32_t granules) noexcept {
 
 GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcept {
   if (frontier_ >= limit_ || granules > limit_ - frontier_) return no_granule;
-  const std::uint32_t step = locked_ ? granules : min_of(max_of(frontier_ / 8, min_step), max_step);
+  const std::uint32_t step = locked_ || refused_ ? granules : min_of(max_of(frontier_ / 8, min_step), max_step);
   const std::uint32_t wanted = min_of(max_of(granules, step), limit_ - frontier_);
   GranuleIndex first = frontier_;
   mapped = wanted;
@@ -234,7 +234,8 @@ GranuleIndex Window::grow(std::uint32_t granules, std::uint32_t& mapped) noexcep
     mapped = granules;
     result = map_granules(first, mapped);
   }
-  if (result != os::Mapped::yes) return no_granule;
+  refused_ = result != os::Mapped::yes;
+  if (refused_) return no_granule;
   advance(first, mapped);
   std::byte* const spare = address(first + granules);
   locked_ = os::is_locked(spare - os::page_size(), os::page_size());

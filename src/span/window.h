@@ -93,6 +93,7 @@ class Window {
   std::byte* kept_ = nullptr;  // reserved by a look behind an obstacle
   bool reserved_ = false;      // the kernel chose the place and all of it is reserved
   bool locked_ = false;        // mlockall: what the last step mapped was there at once
+  bool refused_ = false;       // the last step, so that the next one is no longer than is needed
   std::atomic<std::size_t> extent_{0};
   LockedCounter committed_;
 };

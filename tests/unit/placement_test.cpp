@@ -40,12 +40,13 @@ TEST(Placement, without_it_powers_of_two_crowd) {
   EXPECT_GT(worst_load(shapes_for(Placement::none)[index(class_for(1024))], ring), 7 * ways);
 }
 
+// Nor does the end of a slab: a limit of addresses counts both.
 TEST(Placement, spacers_cost_little) {
   for (std::size_t c = 1; c <= class_sizes.plain; ++c) {
     const Shape& s = shapes_for(Placement::punctuated)[c];
     const double used = static_cast<double>(s.blocks) * class_sizes.bytes[c];
     const double slab = static_cast<double>(s.granules) * span::granule_size;
-    EXPECT_GT(used / slab, 0.85) << "class of " << class_sizes.bytes[c];
+    EXPECT_GT(used / slab, 0.92) << "class of " << class_sizes.bytes[c];
   }
 }
 

@@ -20,13 +20,16 @@ Mapped wrap_map_behind(void* address, std::size_t bytes) noexcept asm("__wrap__Z
 
 namespace {
 bool refuses = false;
-}
+std::size_t most = ~std::size_t{0};  // more at once is refused
+unsigned asked = 0;                  // for memory behind the window
+}  // namespace
 
 Mapped wrap_map_at(void* address, std::size_t bytes) noexcept {
   return refuses ? Mapped::refused : real_map_at(address, bytes);
 }
 Mapped wrap_map_behind(void* address, std::size_t bytes) noexcept {
-  return refuses ? Mapped::refused : real_map_behind(address, bytes);
+  ++asked;
+  return refuses || bytes > most ? Mapped::refused : real_map_behind(address, bytes);
 }
 
 }  // namespace terrace::os
@@ -56,6 +59,7 @@ class Shortage : public testing::Test {
   }
   void TearDown() override {
     os::refuses = false;
+    os::most = ~std::size_t{0};
     for (const level::Magazine m : magazines_) magazines().release(m);
     for (void* p : blocks_) terrace_free(p);
     terrace_malloc_trim(0);
@@ -121,6 +125,52 @@ TEST_F(Shortage, there_is_a_block_but_no_memory_for_a_magazine) {
   EXPECT_GE(n, 1U);
   EXPECT_EQ(counted(class_for(size)).allocations - before.allocations, n);
 }
+
+// A slab of its class has eleven blocks in seven granules. Five are free.
+TEST_F(Shortage, where_no_slab_fits_a_block_may) {
+  constexpr std::size_t size = 40000;
+  void* const large = terrace_malloc(300000);
+  take_all_spans();
+  while (void* const p = terrace_malloc(size)) blocks_.push_back(p);
+  terrace_free(large);
+  for (int i = 0; i < 5; ++i) {
+    blocks_.push_back(terrace_malloc(size));
+    ASSERT_NE(blocks_.back(), nullptr) << i;
+    EXPECT_GE(terrace_malloc_usable_size(blocks_.back()), size);
+  }
+  EXPECT_EQ(terrace_malloc(size), nullptr);
+  // It goes where others go, and so does what becomes of it.
+  void* const shrunk = terrace_realloc(blocks_.back(), 30000);
+  ASSERT_NE(shrunk, nullptr);
+  blocks_.back() = shrunk;
+}
+
+// For a magazine, if there is none, for a slab, and for one block if a slab is longer; for each once.
+TEST_F(Shortage, a_request_that_is_refused_again_asks_the_system_a_few_times) {
+  take_all_spans();
+  for (const std::size_t size : {std::size_t{1000}, std::size_t{40000}, std::size_t{140000}, std::size_t{1000000}}) {
+    take_all(size);
+    take_all(size);  // by now, nothing is left that could be drained
+    os::asked = 0;
+    EXPECT_EQ(terrace_malloc(size), nullptr);
+    EXPECT_LE(os::asked, size > 4 * kib && size <= SizeRule::largest ? 3U : 2U) << size;
+  }
+}
+
+#if !defined(TERRACE_SANITIZED)  // a window that is reserved does not grow by mapping
+TEST(ShortageOfSpans, what_is_free_at_the_frontier_and_what_can_be_had_behind_it_are_one) {
+  span::Spans spans;
+  ASSERT_TRUE(spans.open());
+  const auto frontier = static_cast<std::uint32_t>(spans.window().extent() >> span::granule_shift);
+  const span::GranuleIndex first = spans.take(frontier - 2, span::State::taken).first;
+  ASSERT_EQ(first, 0U);
+  os::most = 3 * span::granule_size;
+  const span::GranuleIndex next = spans.take(5, span::State::taken).first;
+  os::most = ~std::size_t{0};
+  EXPECT_EQ(next, frontier - 2);
+  EXPECT_EQ(spans.check_invariants(), nullptr);
+}
+#endif
 
 }  // namespace
 }  // namespace terrace::heap
