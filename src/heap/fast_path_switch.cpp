@@ -86,22 +86,26 @@ std::ptrdiff_t area_offset() noexcept { return area().critical_section - os::rse
 
 }  // namespace
 
-unsigned FastPathSwitch::enter_vfork(bool heap_is_open) noexcept {
-  const unsigned before = level::Closed::times();
-  if (!heap_is_open) return before << way_bits;
-  level::Closed::set_times(before + 1);
-  // Beside companions the fast path is off anyway, and a companion's child is one.
-  if (!has_sequences() || !arch::registered(area()) || os::thread_state().companion) return before << way_bits | nothing_done;
+FastPathSwitch::Entered FastPathSwitch::enter_vfork(bool heap_is_open) noexcept {
+  const unsigned times = level::Closed::times();
+  const std::uint64_t before = std::uint64_t{times} << way_bits;
+  if (!heap_is_open) return {before, nullptr};
+  // Beside companions the parent's state is not to be borrowed, but the child gets one of its own. The fast path is off anyway.
+  if (os::on_listed_thread_pointer()) {
+    if (os::Companion* const c = add_companion(arch::thread_pointer())) return {before, &c->tid};
+  }
+  level::Closed::set_times(times + 1);
+  if (!has_sequences() || !arch::registered(area()) || os::thread_state().companion) return {before | nothing_done, nullptr};
   if (!os::single_threaded() && os::may_restart_sequences() && os::unregister_rseq(area_offset()))
-    return before << way_bits | unregistered;
+    return {before | unregistered, nullptr};
   const os::LockGuard guard(mutex_);
   ++vfork_children_;
   disable();
-  return before << way_bits | switched_off;
+  return {before | switched_off, nullptr};
 }
 
-void FastPathSwitch::leave_vfork(unsigned entered) noexcept {
-  const unsigned before = entered >> way_bits, way = entered & ((1U << way_bits) - 1);
+void FastPathSwitch::leave_vfork(std::uint64_t entered) noexcept {
+  const auto before = static_cast<unsigned>(entered >> way_bits), way = static_cast<unsigned>(entered & ((1U << way_bits) - 1));
   const unsigned within = level::Closed::times() - before;
   if (within == 0) return;
   if (way == unregistered) os::register_rseq(area_offset());  // if that fails, the thread stays one that is not registered

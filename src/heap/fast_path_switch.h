@@ -39,8 +39,12 @@ class FastPathSwitch {
 
   // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
   // enter_vfork() gives what leave_vfork() wants back; calls nest.
-  unsigned enter_vfork(bool heap_is_open) noexcept;
-  void leave_vfork(unsigned entered) noexcept;
+  struct Entered {
+    std::uint64_t before;      // how often the thread was closed, and what was done
+    std::uint32_t* child_tid;  // null, or for CLONE_CHILD_SETTID and CLONE_CHILD_CLEARTID: the child is a companion
+  };
+  Entered enter_vfork(bool heap_is_open) noexcept;
+  void leave_vfork(std::uint64_t entered) noexcept;
 
   /// Null: there is no memory.
   os::Companion* add_companion(std::uintptr_t thread_pointer) noexcept;

@@ -131,8 +131,8 @@ class Heap {
   void after_fork_in_parent() noexcept;
   void after_fork_in_child() noexcept;
 
-  unsigned enter_vfork() noexcept { return fast_path_switch_.enter_vfork(ready()); }
-  void leave_vfork(unsigned entered) noexcept { fast_path_switch_.leave_vfork(entered); }
+  FastPathSwitch::Entered enter_vfork() noexcept { return fast_path_switch_.enter_vfork(ready()); }
+  void leave_vfork(std::uint64_t entered) noexcept { fast_path_switch_.leave_vfork(entered); }
   /// Null: there is no memory for one, or none for the heap.
   os::Companion* add_companion(std::uintptr_t thread_pointer) noexcept {
     return ready() ? fast_path_switch_.add_companion(thread_pointer) : nullptr;

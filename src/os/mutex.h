@@ -33,8 +33,8 @@ class Mutex {
   constexpr Mutex() noexcept = default;
   ~Mutex() = default;
 
-  void acquire() noexcept {
-    count(1);
+  void acquire(ThreadState& me) noexcept {
+    count(me, 1);
     std::uint32_t expected = unlocked;
     // [M1] acquire, pairs with the release in release(): what the last holder wrote is seen.
     if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed)) [[likely]] {
@@ -42,21 +42,21 @@ class Mutex {
     }
     lock_contended();
   }
-  bool try_acquire() noexcept {
-    count(1);
+  bool try_acquire(ThreadState& me) noexcept {
+    count(me, 1);
     if (try_state()) return true;
-    count(-1);
+    count(me, -1);
     return false;
   }
-  void release() noexcept {
+  void release(ThreadState& me) noexcept {
     // [M1] release, pairs with the acquire of the next holder.
     if (state_.exchange(unlocked, std::memory_order_release) == contended) [[unlikely]]
       wake_one();
-    count(-1);
+    count(me, -1);
   }
   void reset() noexcept {
     forget();
-    count(-1);
+    count(thread_state(), -1);
   }
   void forget() noexcept { state_.store(unlocked, std::memory_order_relaxed); }
 
@@ -66,10 +66,7 @@ class Mutex {
   static constinit const ThreadState* holder_of_all_;  // by the holder, while it is one
 
   // Counted before the attempt to lock and after unlocking, so that a handler in between is on the safe side.
-  static void count(int by) noexcept {
-    ThreadState& me = thread_state();
-    me.mutexes = me.mutexes + by;
-  }
+  static void count(ThreadState& me, int by) noexcept { me.mutexes = me.mutexes + by; }
   bool try_state() noexcept {
     std::uint32_t expected = unlocked;
     return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire,  // [M1]
@@ -90,24 +87,27 @@ class RankedMutex : public Mutex {
   constexpr RankedMutex() noexcept = default;
 
   void lock() noexcept {
-    if (holds_all()) [[unlikely]]
+    ThreadState& me = thread_state();
+    if (me.holds_all) [[unlikely]]
       return;
     LockOrder::expect(rank);
-    acquire();
+    acquire(me);
     LockOrder::locked(rank);
   }
   bool try_lock() noexcept {
-    if (holds_all()) [[unlikely]]
+    ThreadState& me = thread_state();
+    if (me.holds_all) [[unlikely]]
       return true;
-    if (!try_acquire()) return false;
+    if (!try_acquire(me)) return false;
     LockOrder::locked(rank);
     return true;
   }
   void unlock() noexcept {
-    if (holds_all()) [[unlikely]]
+    ThreadState& me = thread_state();
+    if (me.holds_all) [[unlikely]]
       return;
     LockOrder::unlocked(rank);
-    release();
+    release(me);
   }
   /// In a forked child, by the only thread there is, which locked it: the parent's waiters do not exist here.
   void reset_after_fork() noexcept {

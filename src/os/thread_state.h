@@ -6,7 +6,8 @@
 // the area is not kept. One with a thread pointer that libc knows nothing of (CLONE_SETTLS) has an area that nobody keeps. Such
 // a child is a companion. A companion is closed to the slots of the core level, and has its own state, in a list, not
 // in thread-local data; while the list has a living one, everybody looks whether the list names his thread pointer, and if it
-// does, asks the kernel who he is. The child of vfork is none: its parent waits, so it may borrow the parent's state.
+// does, asks the kernel who he is. The child of vfork is none: its parent waits, so it may borrow the parent's
+// state; but where a companion shares the thread pointer, it is one.
 //
 // Invariants
 //   C1  A companion is in the list before its first instruction, and until the kernel says that it has left the memory.
@@ -53,15 +54,17 @@ struct Companion {
   std::uint32_t tid;
   std::atomic<std::int32_t> probed;  // 0, or the tid in the parent's eyes, where the kernel does not tell
   std::uint32_t owner;               // tid of the thread whose the thread pointer is; 0: nobody's
-  ThreadState own, others;           // others: whoever else runs there (a child of its vfork, a new thread on this memory)
+  ThreadState own, others;           // others: whoever else runs there (a new thread on this memory)
   Companion* next;                   // of all there ever were
 };
 
 // One caller at a time adds and removes (heap/fast_path_switch.h).
 /// Null: there is no memory.
 Companion* add_companion(std::uintptr_t thread_pointer) noexcept;
-/// The caller knows that it is gone, or never was.
-void end_companion(Companion& c) noexcept;
+/// Whether the list names the calling task's thread pointer.
+bool on_listed_thread_pointer() noexcept;
+/// Of `tid` in a companion: the caller knows that it is gone, or never was.
+void end_companion(std::uint32_t* tid) noexcept;
 /// The kernel does not tell: it is there as long as somebody has that tid, as the caller sees it.
 void probe(Companion& c, int tid) noexcept;
 /// Whether none is left.

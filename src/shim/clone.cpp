@@ -19,7 +19,7 @@ int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);  //
 
 // A parent that waits (CLONE_VFORK) lends its thread, as to a child of vfork. Any other child is a companion
 // (os/thread_state.h) until the kernel says that it has left the memory: through a word of ours, or, where the caller has named
-// one himself, when its tid is free. A companion lends nothing: it may be killed while it waits, and its child goes on.
+// one himself, when its tid is free. Beside a companion nothing is lent.
 TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argument, ...) noexcept {
   va_list more;
   va_start(more, argument);
@@ -30,8 +30,8 @@ TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argume
   if ((flags & CLONE_VM) == 0 || run == nullptr || stack == nullptr)
     return __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
   const bool shares_pointer = (flags & CLONE_SETTLS) == 0;
-  if (shares_pointer && (flags & CLONE_VFORK) != 0 && !terrace::os::thread_state().companion) {
-    const unsigned before = heap.enter_vfork();
+  if (shares_pointer && (flags & CLONE_VFORK) != 0 && !terrace::os::on_listed_thread_pointer()) {
+    const std::uint64_t before = heap.enter_vfork().before;
     const int child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
     heap.leave_vfork(before);
     return child;
@@ -48,8 +48,9 @@ TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argume
     child_tid = &companion->tid;
   }
   const int child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
-  if (child < 0 || (flags & CLONE_VFORK) != 0) {
-    terrace::os::end_companion(*companion);
+  // Where the kernel tells, the entry may be another's by now.
+  if (child < 0 || (!kernel_tells && (flags & CLONE_VFORK) != 0)) {
+    terrace::os::end_companion(&companion->tid);
   } else if (!kernel_tells) {
     terrace::os::probe(*companion, child);
   }

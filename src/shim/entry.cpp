@@ -5,8 +5,9 @@
 
 // Who links the static archive gets the members that something refers to: process.cpp, with the fork handlers, has to be one,
 // and what debuggers look for another.
-extern "C" unsigned terrace_enter_vfork() __attribute__((visibility("hidden")));
-extern "C" __attribute__((used, visibility("hidden"))) unsigned (*const terrace_anchor)() = terrace_enter_vfork;
+extern "C" terrace::heap::FastPathSwitch::Entered terrace_enter_vfork() __attribute__((visibility("hidden")));
+extern "C" __attribute__((used, visibility("hidden")))
+terrace::heap::FastPathSwitch::Entered (*const terrace_anchor)() = terrace_enter_vfork;
 extern "C" __attribute__((used, visibility("hidden"))) const void* const terrace_described = &terrace_debug_descriptor;
 
 namespace terrace::shim {

@@ -49,6 +49,11 @@ __attribute__((destructor(101))) void at_end() {
 
 extern "C" {
 // Called by vfork.S around the system call, in the parent (which is also where the child runs).
-__attribute__((visibility("hidden"))) unsigned terrace_enter_vfork() { return heap.enter_vfork(); }
-__attribute__((visibility("hidden"))) void terrace_leave_vfork(unsigned before) { heap.leave_vfork(before); }
+__attribute__((visibility("hidden"))) terrace::heap::FastPathSwitch::Entered terrace_enter_vfork() {
+  return heap.enter_vfork();
+}
+__attribute__((visibility("hidden"))) void terrace_leave_vfork(std::uint64_t before, std::uint32_t* child_tid, long result) {
+  if (child_tid != nullptr && result < 0) terrace::os::end_companion(child_tid);
+  heap.leave_vfork(before);
+}
 }

@@ -72,8 +72,12 @@ TEST_F(CompanionsTest, has_a_state_of_its_own_and_the_fast_path_is_off_until_the
   EXPECT_NE(child.identity, os::this_thread());
   EXPECT_FALSE(os::thread_state().companion);
   EXPECT_FALSE(level::Closed::to_this_thread());
-  // A child of vfork ends meanwhile: that does not turn it on.
-  heap.leave_vfork(heap.enter_vfork());
+  // A child of vfork, a companion, too, ends meanwhile: that does not turn it on.
+  const FastPathSwitch::Entered within = heap.enter_vfork();
+  ASSERT_NE(within.child_tid, nullptr);
+  os::end_companion(within.child_tid);
+  heap.leave_vfork(within.before);
+  allocate_for_a_while();
   EXPECT_FALSE(is_on());
   child.may_end = true;
   ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
@@ -100,12 +104,12 @@ TEST_F(CompanionsTest, a_parent_that_waits_leaves_the_others_on_the_fast_path) {
   std::thread other([&] {
     while (!stop) sched_yield();
   });
-  const unsigned before = heap.enter_vfork();
+  const std::uint64_t before = heap.enter_vfork().before;
   EXPECT_TRUE(is_on());
   EXPECT_FALSE(arch::registered(percpu::ladder().area));
   EXPECT_TRUE(level::Closed::to_this_thread());
   allocate_for_a_while();
-  const unsigned within = heap.enter_vfork();
+  const std::uint64_t within = heap.enter_vfork().before;
   heap.leave_vfork(within);
   EXPECT_FALSE(arch::registered(percpu::ladder().area));
   heap.leave_vfork(before);

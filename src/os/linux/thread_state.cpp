@@ -83,8 +83,12 @@ Companion* add_companion(std::uintptr_t thread_pointer) noexcept {
   return c;
 }
 
-void end_companion(Companion& c) noexcept { __atomic_store_n(&c.tid, 0, __ATOMIC_RELEASE); }
-void probe(Companion& c, int tid) noexcept { c.probed.store(tid, std::memory_order_relaxed); }  // relaxed: a number
+bool on_listed_thread_pointer() noexcept {
+  return companions.load(std::memory_order_relaxed) != 0 &&
+         on(arch::thread_pointer()) != nullptr;  // relaxed: see thread_state()
+}
+void end_companion(std::uint32_t* tid) noexcept { __atomic_store_n(tid, 0, __ATOMIC_RELEASE); }  // as the kernel does
+void probe(Companion& c, int tid) noexcept { c.probed.store(tid, std::memory_order_relaxed); }   // relaxed: a number
 
 bool remove_gone_companions() noexcept {
   for (Companion* c = all.load(std::memory_order_relaxed); c != nullptr; c = c->next) {

@@ -9,14 +9,19 @@ vfork:
         stp x29, x30, [sp, #-16]!
         bl terrace_enter_vfork
         ldp x29, x30, [sp], #16
-        mov w9, w0                      // for terrace_leave_vfork: survives the system call, too
+        mov x9, x0                      // for terrace_leave_vfork: survives the system call, too
         mov x0, #0x4111                 // CLONE_VM | CLONE_VFORK | SIGCHLD
+        cbz x1, 3f
+        movk x0, #0x0120, lsl #16       // CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
+3:      mov x4, x1                      // where the child's tid is written
         mov x1, #0
         mov x8, #220                    // SYS_clone
         svc #0
         cbz x0, 1f                      // the child
         stp x30, x0, [sp, #-16]!
-        mov w0, w9
+        mov x2, x0
+        mov x0, x9
+        mov x1, x4
         bl terrace_leave_vfork
         ldp x30, x0, [sp], #16
         cmn x0, #4095
