@@ -19,6 +19,7 @@ Record* make_record(const Cache* cache, const void* object, unsigned debug, std:
               .cache = cache,
               .nanoseconds = 0,
               .thread = 0,
+              .ahead = 0,
               .depth = 0,
               .what = Happened::nothing,
               .last_log = nullptr,
@@ -32,7 +33,7 @@ void note(Record& r, unsigned debug, std::size_t size, Happened what, const LogE
   Event& e = r.event;
   e.nanoseconds = os::monotonic_nanoseconds();
   e.thread = os::thread_number();
-  e.depth = static_cast<std::uint16_t>(os::capture_stack(r.stack, options.frames));
+  e.depth = static_cast<std::uint8_t>(os::capture_stack(r.stack, options.frames));
   e.what = what;
   e.contents = contents;
   if (umem_transaction_log == nullptr) return;
@@ -46,6 +47,7 @@ const LogEntry* save_contents(const Record& r, unsigned debug, std::size_t size)
                 .cache = r.event.cache,
                 .nanoseconds = os::monotonic_nanoseconds(),
                 .thread = os::thread_number(),
+                .ahead = r.event.ahead,
                 .depth = 0,
                 .what = Happened::held,
                 .last_log = nullptr,

@@ -136,6 +136,7 @@ void* debug_allocate(Cache& c) noexcept {
   if (has(c, debug_deadbeef)) fill(object, c.verify, fresh_pattern);
   t.redzone = redzone_pattern;
   t.state = address_in(t.record) ^ allocated_state;
+  t.record->event.ahead = 0;
   note(*t.record, c.debug, c.size, Happened::allocated);
   if (!construct(c, object)) {
     make_free(c, object);
@@ -206,6 +207,17 @@ void check_size(const Cache& c, void* object, std::size_t size) noexcept {
   const auto whole = static_cast<std::uint32_t>(redzone_pattern);
   const std::uint32_t wanted = size == tag_offset(c.size) ? (whole & ~0xffU) | static_cast<std::uint32_t>(size_byte) : whole;
   t.redzone = static_cast<std::uint32_t>(t.redzone) == wanted ? redzone_pattern : 0;  // debug_free() says so
+}
+
+void note_block(const Cache* c, void* object, const void* p) noexcept {
+  if (c != nullptr && !is_debugged(*c)) return;
+  Record& r = c != nullptr ? *tag_of(*c, object).record : walled_at(object)->record;
+  const std::size_t ahead = (address_of(p) - address_of(object)) / ahead_unit;
+  if (ahead <= 0xffff) r.event.ahead = static_cast<std::uint16_t>(ahead);
+}
+
+const void* block_in(const Record& r) noexcept {
+  return r.event.ahead == 0 ? nullptr : static_cast<const std::byte*>(r.event.object) + r.event.ahead * ahead_unit;
 }
 
 bool is_to_fail() noexcept {

@@ -52,6 +52,12 @@ void debug_free(Cache& cache, void* object) noexcept;
 void mark_size(const Cache& cache, void* object, std::size_t size) noexcept;
 void check_size(const Cache& cache, void* object, std::size_t size) noexcept;
 
+/// malloc's block in the object, which was just allocated, begins at p: what the program knows it by. `cache`: null for memory
+/// in pages of its own.
+void note_block(const Cache* cache, void* object, const void* p) noexcept;
+/// Null: none that is known.
+const void* block_in(const Record& record) noexcept;
+
 /// Fault injection: whether this allocation is to fail.
 bool is_to_fail() noexcept;
 

@@ -6,6 +6,7 @@
 #include "os/memory.h"
 #include "os/metadata.h"
 #include "umem/debug.h"
+#include "umem/faults.h"
 #include "umem/firewall.h"
 #include "umem/options.h"
 #include "umem/update.h"
@@ -116,17 +117,26 @@ bool open_default_caches(Complain complain) noexcept {
   return true;
 }
 
-void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before) noexcept {
+void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before, bool has_other_way) noexcept {
   const Cache* const c = default_cache_for(size);
-  void* const memory =
-      with_reclaim([=] { return allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug); });
+  const auto attempt = [=] { return allocate_walled(c, size, align, before, c != nullptr ? c->debug : options.debug); };
+  void* const memory = has_other_way ? attempt() : with_reclaim(attempt);
   if (memory != nullptr && c != nullptr) c->allocated.add();
   return memory;
 }
 
+// As caches are that have no `firewall`, which asks for more.
+bool is_looked_at_apart() noexcept {
+  constexpr unsigned any = debug_of_objects & ~static_cast<unsigned>(debug_firewall);
+  return (options.debug & any) != 0 && (options.debug & debug_lite) == 0 && may_be_walled();
+}
+
 void* allocate_by_size(std::size_t size) noexcept {
-  if (is_to_be_walled(size))
-    return allocate_walled_by_size(size, size < 16 ? 8 : max_of<std::size_t>(alignment_of(size), 16), 0);
+  const bool walled = is_to_be_walled(size);
+  if (walled || is_apart(size)) {
+    void* const p = allocate_walled_by_size(size, size < 16 ? 8 : max_of<std::size_t>(alignment_of(size), 16), 0, !walled);
+    if (p != nullptr || walled) return p;
+  }
   return allocate_unwalled_by_size(size);
 }
 
@@ -141,12 +151,31 @@ void* allocate_unwalled_by_size(std::size_t size) noexcept {
   return object;
 }
 
-void free_by_size(void* memory, std::size_t size) noexcept {
+// Without pages of its own nothing is known of it but where it begins.
+void* allocate_aligned_by_size(std::size_t size, std::size_t align) noexcept {
+  const bool walled = is_to_be_walled(size);
+  if (walled || is_looked_at_apart()) {
+    void* const p = allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0, !walled);
+    if (p != nullptr) walled_at(p)->aligned = true;
+    if (p != nullptr || walled) return p;
+  }
+  return with_reclaim([=] { return heap::heap.allocate_plain(size, align); });
+}
+
+void free_by_size(void* memory, std::size_t size, bool aligned) noexcept {
   if (const Walled* const w = walled_at(memory)) {
-    free_walled(memory, w->record.event.cache, size);
+    const Cache* const c = w->record.event.cache;
+    if (w->in_use && w->aligned != aligned) report(Fault::wrong_function, c, memory, &w->record, {.aligned = w->aligned});
+    free_walled(memory, c, size);
     return;
   }
-  if (size > largest_default || heap::heap.is_plain(memory)) return heap::heap.free_plain(memory);
+  if (heap::heap.is_plain(memory)) return heap::heap.free_plain(memory);
+  const Cache* const owner = aligned || size > largest_default ? cache_of(memory) : nullptr;
+  if (owner != nullptr && is_debugged(*owner)) {
+    if (aligned) return report(Fault::wrong_function, owner, memory, nullptr);
+    return report(Fault::wrong_cache, nullptr, memory, nullptr, {.other = owner});
+  }
+  if (size > largest_default) return heap::heap.free_plain(memory, aligned ? "umem_free_align" : "umem_free");
   if (size == 0) size = 1;
   Cache& c = *default_cache_for(size);
   check_size(c, memory, size);

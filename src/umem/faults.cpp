@@ -57,6 +57,10 @@ void say_what(Fault fault, const Cache* c, const void* object, const Details& d)
     case Fault::bad_base:
       m.text("bad free: free address (").pointer(object).text(") != alloc address (").pointer(d.base).text(")");
       break;
+    case Fault::wrong_function:
+      m.text(d.aligned ? "bad free: memory of umem_alloc_align() freed by umem_free()"
+                       : "bad free: memory of umem_alloc() freed by umem_free_align()");
+      break;
     case Fault::none:
     case Fault::bad_block:
     case Fault::panic: break;  // not said here
@@ -83,8 +87,9 @@ void say_last_transaction(const Record& r, const void* object) noexcept {
 
 void keep(Fault fault, const Cache* c, const void* object, const Record* record, const Details& d) noexcept {
   const bool is_somebodys = fault != Fault::bad_address;
+  const void* const block = record != nullptr ? block_in(*record) : nullptr;
   umem_abort_info = {.error = static_cast<int>(fault),
-                     .buffer = object,
+                     .buffer = block != nullptr ? block : object,
                      .real_buffer = d.base != nullptr ? d.base
                                     : is_somebodys    ? object
                                                       : nullptr,
@@ -103,6 +108,8 @@ void report(Fault fault, const Cache* c, const void* object, const Record* recor
   keep(fault, c, object, record, details);
   say_what(fault, c, object, details);
   Message().text("buffer=").pointer(object).text("  bufctl=").pointer(record).text("  cache: ").text(name_of(c)).text("\n");
+  const void* const block = record != nullptr ? block_in(*record) : nullptr;
+  if (block != nullptr) Message().text("block of malloc in it: ").pointer(block).text("\n");
   if (record != nullptr) say_last_transaction(*record, object);
   heap_is_corrupt();
 }

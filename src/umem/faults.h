@@ -18,7 +18,8 @@ enum class Fault : std::uint8_t {
   bad_size,
   bad_base,
   bad_block,  // of malloc: its tag
-  panic
+  panic,
+  wrong_function  // umem_free() of memory of umem_alloc_align(), or the reverse
 };
 
 struct Details {
@@ -26,6 +27,7 @@ struct Details {
   std::uint64_t found = 0, wanted = 0;  // bad_tag: states; bad_size: sizes
   const Cache* other = nullptr;         // wrong_cache
   const void* base = nullptr;           // bad_base
+  bool aligned = false;                 // wrong_function: that umem_free() got it
 };
 
 /// Says all that is known; then the end, unless `noabort`. `cache`: null for memory beyond the caches.
@@ -34,7 +36,7 @@ void report(Fault fault, const Cache* cache, const void* object, const Record* r
 /// The last thing that was reported.
 struct AbortInfo {
   int error;                // Fault
-  const void* buffer;       // as the program named it
+  const void* buffer;       // as the program names it: malloc's block, where it is known that there is one
   const void* real_buffer;  // the object that it is, or lies in; null: none
   const Cache* cache;       // as the program named it
   const Cache* real_cache;  // whose object it is; null: nobody's

@@ -10,6 +10,7 @@
 #include "umem/faults.h"
 #include "umem/patterns.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::size_t zone_bytes = std::size_t{1} << 30, least_zone = std::size_t{1} << 26;
 constexpr std::byte gap_byte{0xbb};
+constexpr std::size_t most_filled = std::size_t{1} << 20;  // of a fresh object: it may have been meant to stay mostly untouched
+constexpr std::size_t mappings_per_object = 2, share_of_mappings = 2;
 
 constinit std::atomic<bool> busy{false};
 
@@ -58,7 +61,8 @@ bool open(Zone& z, std::size_t least) noexcept {
   z.by_page = os::map_metadata<std::atomic<Walled*>>(os::Metadata::checks, z.bytes / page);
   z.addresses = vmem_create("umem_firewall_va", z.base, z.bytes, page, nullptr, nullptr, nullptr, 0, VM_NOSLEEP);
   if (z.by_page != nullptr && z.addresses != nullptr) {
-    z.one_mapping = os::commit(z.base, z.bytes) && os::install_guards(z.base, z.bytes);
+    // A mark for each page of a longer one would be much to write.
+    z.one_mapping = z.bytes <= zone_bytes && os::commit(z.base, z.bytes) && os::install_guards(z.base, z.bytes);
     return z.one_mapping || os::make_inaccessible(z.base, z.bytes);
   }
   os::release(z.base, z.bytes);
@@ -88,7 +92,7 @@ std::byte* take_addresses(std::size_t bytes) noexcept {
 template <class Body>
 void for_each_page(const std::byte* pages, std::size_t bytes, Body body) noexcept {
   const Zone& z = *zone_of(pages);
-  for (std::size_t at = 0; at < bytes; at += os::page_size()) body(owner_of(z, pages + at));
+  for (std::size_t at = 0, page = os::page_size(); at < bytes; at += page) body(owner_of(z, pages + at));
 }
 
 // The pages' last object is forgotten, wherever it lay.
@@ -107,19 +111,23 @@ void set_owner(const std::byte* pages, std::size_t bytes, Walled* w) noexcept {
   });
 }
 
-std::byte* end_of(const Walled& w) noexcept { return w.pages + w.bytes - os::page_size(); }
-std::size_t gap_behind(const Walled& w) noexcept {
-  return static_cast<std::size_t>(end_of(w) - static_cast<const std::byte*>(w.record.event.object)) - w.size;
+// In zones where each object has mappings of its own. relaxed: a number to compare with another.
+constinit std::atomic<std::size_t> with_mappings{0};
+
+// To the page's end: there a guard begins.
+std::size_t gap_behind(const void* object, std::size_t size) noexcept {
+  const std::uintptr_t end = address_of(object) + size;
+  return round_up(end, os::page_size()) - end;
 }
 
-// Pages with memory, and one without. Null: there is none, or there are too many mappings.
-std::byte* take_pages(std::size_t bytes) noexcept {
-  std::byte* const pages = take_addresses(bytes);
-  if (pages == nullptr) return nullptr;
-  const std::size_t usable = bytes - os::page_size();
-  if (zone_of(pages)->one_mapping ? os::remove_guards(pages, usable) : os::commit(pages, usable)) return pages;
-  vmem_free(zone_of(pages)->addresses, pages, bytes);
-  return nullptr;
+// The pages that the object lies on become memory. False: there is none, or there are too many mappings.
+bool open_pages(const void* object, std::size_t size) noexcept {
+  auto* const first = static_cast<std::byte*>(pointer_to(round_down(address_of(object), os::page_size())));
+  const std::size_t bytes = address_of(object) + size + gap_behind(object, size) - address_of(first);
+  if (zone_of(first)->one_mapping) return os::remove_guards(first, bytes);
+  if (!os::commit(first, bytes)) return false;
+  with_mappings.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // Without memory, but not for use yet.
@@ -127,10 +135,16 @@ void give_pages(std::byte* pages, std::size_t bytes) noexcept {
   const Zone& z = *zone_of(pages);
   const bool gone = z.one_mapping ? os::install_guards(pages, bytes) : os::make_inaccessible(pages, bytes);
   if (!gone) os::deny_access(pages, bytes);
+  if (!z.one_mapping) with_mappings.fetch_sub(1, std::memory_order_relaxed);
   vmem_free(z.addresses, pages, bytes);
 }
 
 }  // namespace
+
+bool may_be_walled() noexcept {
+  static const std::size_t most = os::most_mappings() / mappings_per_object / share_of_mappings;
+  return with_mappings.load(std::memory_order_relaxed) < most;
+}
 
 Walled* walled_at(const void* p) noexcept {
   const Zone* const z = zone_of(p);
@@ -142,10 +156,15 @@ void* allocate_walled(const Cache* c, std::size_t size, std::size_t align, std::
   std::size_t bytes = 0;
   if (__builtin_add_overflow(size, max_of(align, page) + 3 * page, &bytes)) return nullptr;
   bytes = round_up(size + (align > page ? align : align - 1), page) + page;
-  std::byte* const pages = take_pages(bytes);
+  std::byte* const pages = take_addresses(bytes);
   if (pages == nullptr) return nullptr;
-  std::byte* const end = pages + bytes - page;
-  auto* const object = static_cast<std::byte*>(pointer_to(round_down(address_of(end) - (size - before), align))) - before;
+  const std::uintptr_t last = address_of(pages) + bytes - page;
+  auto* const object = static_cast<std::byte*>(pointer_to(round_down(last - (size - before), align))) - before;
+  if (!open_pages(object, size)) {
+    vmem_free(zone_of(pages)->addresses, pages, bytes);
+    return nullptr;
+  }
+  const std::size_t gap = gap_behind(object, size);
   constexpr std::size_t front = offsetof(Walled, record);
   Record* const r = make_record(c, object, debug, front);
   if (r == nullptr) {
@@ -157,12 +176,14 @@ void* allocate_walled(const Cache* c, std::size_t size, std::size_t align, std::
   w->bytes = bytes;
   w->size = size;
   w->in_use = true;
+  w->aligned = false;
   if ((debug & debug_deadbeef) != 0) {
     fill(pointer_to(round_down(address_of(object), sizeof(std::uint64_t))),
-         min_of<std::uint64_t>(round_down(static_cast<std::size_t>(end - object), sizeof(std::uint64_t)), options.verify),
+         min_of<std::uint64_t>(round_down(size + gap, sizeof(std::uint64_t)),
+                               min_of<std::uint64_t>(options.verify, most_filled)),
          fresh_pattern);
   }
-  std::memset(object + size, static_cast<int>(gap_byte), gap_behind(*w));
+  std::memset(object + size, static_cast<int>(gap_byte), gap);
   set_owner(pages, bytes, w);
   note(*r, debug, size, Happened::allocated);
   return object;
@@ -197,11 +218,9 @@ bool is_sound(Walled& w, const void* object, const Cache* c, std::size_t size) n
   }
   if (size != w.size) report(Fault::bad_size, c, object, &w.record, {.found = size, .wanted = w.size});
   const auto* const behind = static_cast<const std::byte*>(base) + w.size;
-  for (std::size_t i = 0; i < gap_behind(w); ++i) {
-    if (behind[i] == gap_byte) continue;
+  const std::size_t gap = gap_behind(base, w.size);
+  if (!std::all_of(behind, behind + gap, [](std::byte b) { return b == gap_byte; }))
     report(Fault::redzone, c, object, &w.record);
-    break;
-  }
   return true;
 }
 

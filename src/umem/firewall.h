@@ -2,7 +2,9 @@
 // `firewall=N`: an object of N bytes or more has pages of its own and ends where a page begins that nobody may touch. Whoever
 // reads or writes behind it gets SIGSEGV at that instruction, as does whoever touches it after it was freed.
 //
-//   | gap | object | rest of its alignment: 0xbb | guard |      pages of one zone, which is 1 GiB of addresses
+// What no cache serves has such pages as soon as objects are looked at.
+//
+//   | guard | gap | object | rest of its page: 0xbb | guard |      pages of one zone, which is 1 GiB of addresses
 //
 // Addresses are used again when all others of their zone have been (VM_NEXTFIT). Until then a freed object's description stays,
 // by which a second free is known.
@@ -19,6 +21,7 @@ struct Walled {
   std::size_t bytes;  // of pages, with the guard
   std::size_t size;   // of the object
   bool in_use;
+  bool aligned;  // memory of umem_alloc_align()
   Record record;
 };
 
@@ -46,6 +49,8 @@ Walled* walled_at(const void* p) noexcept;
 /// Memory by size, of which byte `before` is at a multiple of `align`, and is the first that the guard's distance is measured
 /// from. `cache`: null for what is larger than any. Null: no memory, or too many mappings.
 void* allocate_walled(const Cache* cache, std::size_t size, std::size_t align, std::size_t before, unsigned debug) noexcept;
+/// Whether one more may be had without what the program is left with becoming too little, where each takes mappings.
+bool may_be_walled() noexcept;
 /// A constructed object, which the cache counts.
 void* allocate_walled(Cache& cache) noexcept;
 /// Says what is wrong with the object, if anything is. Requires walled_at(object). `size`: as the program has it. The cache

@@ -22,7 +22,7 @@ namespace terrace::umem {
 
 struct LogEntry;
 
-enum class Happened : std::uint16_t { nothing, allocated, freed, failed, slab_made, held };
+enum class Happened : std::uint8_t { nothing, allocated, freed, failed, slab_made, held };
 
 /// What happened, to which object, when and by whom. Behind it, return addresses, innermost first.
 struct Event {
@@ -30,11 +30,14 @@ struct Event {
   const Cache* cache;         // null: memory by size beyond the largest cache, or aligned
   std::uint64_t nanoseconds;  // CLOCK_MONOTONIC
   std::uint32_t thread;       // its number
-  std::uint16_t depth;        // how many return addresses
+  std::uint16_t ahead;        // malloc's block begins so many times ahead_unit behind `object`; 0: none, or too far
+  std::uint8_t depth;         // how many return addresses
   Happened what;
   const LogEntry* last_log;  // in a Record: the entry of this event; in an entry: of the event before, of the same object
   const LogEntry* contents;  // freed: what the object held, if that is logged
 };
+
+inline constexpr std::size_t ahead_unit = 8;
 
 struct LogEntry {
   std::uint64_t number;

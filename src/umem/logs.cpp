@@ -60,7 +60,8 @@ void add_with_stack(Log& log, Happened what, const Cache* cache, const void* obj
                 .cache = cache,
                 .nanoseconds = os::monotonic_nanoseconds(),
                 .thread = os::thread_number(),
-                .depth = static_cast<std::uint16_t>(depth),
+                .ahead = 0,
+                .depth = static_cast<std::uint8_t>(depth),
                 .what = what,
                 .last_log = nullptr,
                 .contents = nullptr};

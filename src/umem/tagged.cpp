@@ -79,14 +79,23 @@ Block look_up(const char* function, void* p) noexcept {
   return b;
 }
 
+// For who looks at the memory later, if anybody does.
+void remember(std::byte* memory, std::size_t total, bool walled, const void* p) noexcept {
+  const Cache* const c = walled ? nullptr : default_cache_for(total);
+  if (walled || c != nullptr) note_block(c, memory, p);
+}
+
 void* allocate_usual(std::size_t size) noexcept {
   std::size_t total = 0;
   if (__builtin_add_overflow(size, tags, &total)) return nullptr;
-  const bool walled = is_to_be_walled(size);
-  void* const all = walled ? allocate_walled_by_size(total, usual_alignment, tags) : allocate_unwalled_by_size(total);
+  const bool to_be_walled = is_to_be_walled(size);
+  void* all = to_be_walled || is_apart(total) ? allocate_walled_by_size(total, usual_alignment, tags, !to_be_walled) : nullptr;
+  const bool walled = all != nullptr;
+  if (!walled && !to_be_walled) all = allocate_unwalled_by_size(total);
   auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
   void* const p = memory + tags;
+  remember(memory, total, walled, p);
   const auto low = static_cast<std::uint32_t>(total), high = static_cast<std::uint32_t>(total >> 32);
   if (high != 0) tag_before(p, 2).size = high;
   write_tag(tag_before(p), high != 0 ? magic_huge : magic_long, low);
@@ -95,14 +104,21 @@ void* allocate_usual(std::size_t size) noexcept {
 
 void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
   constexpr std::size_t largest_gap = ~std::uint32_t{0};
-  const bool walled = is_to_be_walled(size);
+  const bool to_be_walled = is_to_be_walled(size);
   std::size_t total = 0;
-  if (align > largest_gap || __builtin_add_overflow(size, walled ? tags : align + tags, &total)) return nullptr;
-  void* const all = walled ? allocate_walled_by_size(total, align, tags) : allocate_unwalled_by_size(total);
+  if (align > largest_gap || __builtin_add_overflow(size, align + tags, &total)) return nullptr;
+  void* all = to_be_walled || is_apart(total) ? allocate_walled_by_size(size + tags, align, tags, !to_be_walled) : nullptr;
+  const bool walled = all != nullptr;
+  if (walled) {
+    total = size + tags;
+  } else if (!to_be_walled) {
+    all = allocate_unwalled_by_size(total);
+  }
   auto* const memory = static_cast<std::byte*>(all);
   if (memory == nullptr) return nullptr;
   const std::size_t gap = round_up(address_of(memory) + tags, align) - address_of(memory);
   void* const p = memory + gap;
+  remember(memory, total, walled, p);
   tag_before(p, 2) = {.size = static_cast<std::uint32_t>(gap), .stat = static_cast<std::uint32_t>(total >> 32)};
   write_tag(tag_before(p), magic_aligned, static_cast<std::uint32_t>(total));
   return p;

@@ -55,7 +55,7 @@ def test_objects_that_nothing_reaches_are_leaked(program, library, debug):
     shown = rows(lines)
     assert ["lost", "7", "840"] in [line.split()[:3] for line in lines]
     assert "kept" not in shown
-    assert shown["large"][1] == "1"
+    assert shown["umem_oversize" if debug else "large"][1] == "1"
     # Objects of arenas are known one by one where each has a tag.
     assert shown.get("of_arena", ["", "0"])[1] == ("1" if debug else "0")
     assert total_of(lines) == 7 + LEAKED_BY_SIZE + 1 + bool(debug)
@@ -81,6 +81,18 @@ def test_audited_leaks_come_with_who_allocated_them(program):
     assert [line.strip().partition("+")[0] for line in stack[:3]] == [
         "caches'object", "caches'leak", "caches'main",
     ]  # fmt: skip
+
+
+def test_what_is_larger_than_any_cache_has_a_caller_too(program, audited_core):
+    variables = {"LD_PRELOAD": "", "UMEM_DEBUG": "default"}
+    with running(program, "usual", 7, **variables) as process:
+        of_process = report("findleaks", process.pid)
+        users = umem(process.pid, "umausers", "-e")
+    for lines in (of_process, report("findleaks", audited_core)):
+        at = lines.index("umem_oversize: 1 buffer, the oldest allocated by")
+        stack = [line.strip().partition("+")[0] for line in lines[at + 1 : at + 4]]
+        assert stack == ["caches'block", "caches'leak", "caches'main"]
+    assert "400000 bytes for 1 allocations with data size 400000:" in users
 
 
 def test_cores_tell_the_same(core, audited_core):

@@ -19,6 +19,7 @@ Event event_of(std::uint64_t object, std::uint64_t when, std::uint32_t thread = 
           .cache = nullptr,
           .nanoseconds = when,
           .thread = thread,
+          .ahead = 0,
           .depth = 0,
           .what = Happened::allocated,
           .last_log = nullptr,

@@ -91,8 +91,6 @@ __attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags)
   });
 }
 
-// Straight from malloc's classes, with UMEM_DEBUG, too: nothing is known of such blocks but where they begin. With `firewall`
-// they have pages of their own, as others.
 void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
   if (size == 0) return nullptr;
   if (!is_power_of_two(align)) {
@@ -100,9 +98,8 @@ void* allocate_aligned(std::size_t size, std::size_t align, int flags) {
     return nullptr;
   }
   return debugged(flags, nullptr, size, [=] {
-    const bool walled = umem::default_caches_on() && umem::is_to_be_walled(size);
     void* const p =
-        walled ? umem::allocate_walled_by_size(size, max_of<std::size_t>(align, 8), 0) : umem::with_reclaim([=]() -> void* {
+        umem::default_caches_on() ? umem::allocate_aligned_by_size(size, align) : umem::with_reclaim([=]() -> void* {
           return heap::heap.ready() ? heap::heap.allocate_plain(size, align) : nullptr;
         });
     if (p == nullptr) errno = ENOMEM;
@@ -118,6 +115,16 @@ __attribute__((cold, noinline)) void release_rest(void* memory, std::size_t size
 
 TERRACE_INLINE void release(void* memory, std::size_t size) {
   heap::free_or(memory, [=]() noexcept { release_rest(memory, size); });
+}
+
+__attribute__((cold, noinline)) void release_aligned_rest(void* memory, std::size_t size) {
+  if (memory == nullptr) return;
+  if (umem::default_caches_on()) return umem::free_by_size(memory, size, true);
+  heap::heap.free(memory, {.function = "umem_free_align", .size = size, .has_size = true});
+}
+
+void release_aligned(void* memory, std::size_t size) {
+  heap::free_or(memory, [=]() noexcept { release_aligned_rest(memory, size); });
 }
 
 __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, int flags) {
@@ -224,11 +231,11 @@ __attribute__((aligned(64))) TERRACE_EXPORT void umem_free(void* memory, std::si
 TERRACE_EXPORT void* umem_alloc_align(std::size_t size, std::size_t align, int flags) {
   return allocate_aligned(size, align, flags);
 }
-TERRACE_EXPORT void umem_free_align(void* memory, std::size_t size) { release(memory, size); }
+TERRACE_EXPORT void umem_free_align(void* memory, std::size_t size) { release_aligned(memory, size); }
 TERRACE_EXPORT void* umem_alloc_aligned(std::size_t size, std::size_t align, int flags) {
   return allocate_aligned(size, align, flags);
 }
-TERRACE_EXPORT void umem_free_aligned(void* memory, std::size_t size) { release(memory, size); }
+TERRACE_EXPORT void umem_free_aligned(void* memory, std::size_t size) { release_aligned(memory, size); }
 
 TERRACE_EXPORT void umem_nofail_callback(umem_nofail_callback_t* callback) { umem::set_nofail_callback(callback); }
 

@@ -8,8 +8,9 @@ struct event {
   const void* cache;
   uint64_t nanoseconds;
   uint32_t thread;
-  uint16_t depth;
-  uint16_t what;
+  uint16_t ahead;
+  uint8_t depth;
+  uint8_t what;
   const struct entry* last_log;
   const struct entry* contents;
 };

@@ -5,6 +5,7 @@
    says:
    umem allocator: redzone violation: write past end of buffer
    buffer=%p  bufctl=%p  cache: umem_alloc_128
+   block of malloc in it: %p
    umem: heap corruption detected
    stack trace:
    ...

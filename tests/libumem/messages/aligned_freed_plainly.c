@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: bad free: memory of umem_alloc_align() freed by umem_free()
+   buffer=%p  bufctl=%p  cache: umem_alloc_112
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: umem_alloc_112
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+int main(void) {
+  umem_free(umem_alloc_align(100, 64, UMEM_DEFAULT), 100);
+  return 0;
+}

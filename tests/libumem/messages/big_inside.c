@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: bad free: free address (%p) != alloc address (%p)
+   buffer=%p  bufctl=%p  cache: umem_oversize
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: umem_oversize
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+#define SIZE 300000
+
+int main(void) {
+  char* p = umem_alloc(SIZE, UMEM_DEFAULT);
+  umem_free(p + 4096, SIZE - 4096);
+  return 0;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/* object: umem
+   UMEM_DEBUG: default,verbose
+   UMEM_DEBUG: audit,verbose
+   ends: SIGABRT
+   says:
+   umem allocator: redzone violation: write past end of buffer
+   buffer=%p  bufctl=%p  cache: umem_oversize
+   previous transaction on buffer %p:
+   thread=%d  time=T-%d.%d  slab=%p  cache: umem_oversize
+   ...
+   umem: heap corruption detected
+   stack trace:
+   ...
+*/
+#include <umem.h>
+
+#define SIZE 300001
+
+int main(void) {
+  char* p = umem_alloc(SIZE, UMEM_DEFAULT);
+  p[SIZE] = 1;
+  umem_free(p, SIZE);
+  return 0;
+}
