@@ -97,6 +97,7 @@ std::uint64_t Maintenance::tick() noexcept {
 void Maintenance::drain_slot(Slot& slot) noexcept {
   drain_words(slot);
   empty_own_chunks(slot);
+  keep_bound();
 }
 
 // Magazines go to the slabs, large blocks to the spans.

@@ -183,7 +183,7 @@ void shuffled(std::size_t least, std::size_t most) {
     });
   }
   for (std::thread& t : all) t.join();
-  check_bound("freed in random order");
+  check_bound("freed in random order", floor_of_bound / 4);  // how much is pinned is an estimate
 }
 
 // Where all memory is locked, what is mapped has its pages at once: not more is mapped than what is asked for.
