@@ -46,14 +46,24 @@ void* BlockLevels::allocate(SizeClass c) noexcept {
   if (slot != nullptr) {
     if (void* const block = core_.pop(*slot, core_.own_word(*slot, c))) return block;
   }
-  Here at = here(slot);
-  return slot == nullptr ? allocate_past_core(at, c) : refill(at, c);
+  return allocate_beyond(slot, c).block;
 }
 
-void* BlockLevels::allocate_after_miss(SizeClass c) noexcept {
-  Slot* const slot = core_.current();
-  Here at = here(slot);
-  return slot == nullptr ? allocate_past_core(at, c) : refill(at, c);
+void* BlockLevels::allocate_after_miss(SizeClass c) noexcept { return allocate_beyond(core_.current(), c).block; }
+
+// After a refill or a spill.
+void BlockLevels::tend(Slot& slot, bool due) noexcept {
+  if (wants_room()) make_room(slot);
+  if (due) maintenance_.tick();
+  maintenance_.keep_bound();
+}
+
+// What takes much stack is done one after the other, not one within the other.
+BlockLevels::Got BlockLevels::allocate_beyond(Slot* slot, SizeClass c) noexcept {
+  const Got got = slot == nullptr ? allocate_past_core(c) : refill(*slot, c);
+  if (got.block == nullptr) return last_resort(slot, c, !got.refused);
+  if (slot != nullptr) tend(*slot, CoreLevel::refills(*slot, c).read() % calls_between_ticks == 0);
+  return got;
 }
 
 void BlockLevels::free(void* p, HomeClass h) noexcept {
@@ -62,30 +72,48 @@ void BlockLevels::free(void* p, HomeClass h) noexcept {
   const arch::Sequence r = core_.push(*slot, h, p);
   if (r == arch::Sequence::done) return;
   if (r == arch::Sequence::freed_twice) report_double_free(function_that_frees(h), p);
-  spill(here(slot), h, p);
+  const bool due = spill(*slot, h, p);
+  tend(*slot, due);
+}
+
+void BlockLevels::make_room(Slot& slot) noexcept {
+  core_.make_room(slot);
+  const level::Locality at = here(&slot).at;
+  processors_.make_room(at);
+  nodes_.make_room(at);
 }
 
 // A word without blocks. The magazines in it and beside it are the caller's in between: another thread of the slot finds none.
-void* BlockLevels::refill(Here& here, SizeClass c) noexcept {
-  Slot& slot = *here.slot;
+// Null: there is no new slab, or no memory for a magazine.
+BlockLevels::Got BlockLevels::refill(Slot& slot, SizeClass c) noexcept {
   const HomeClass word = core_.own_word(slot, c), h = home_class(c, core_.home_of(slot));
-  if (CoreLevel::refills(slot, c).add() % calls_between_ticks == calls_between_ticks - 1) maintenance_.tick();
+  CoreLevel::refills(slot, c).add();
   core_.mark_recent(slot, h);
-  Magazine loaded = core_.take_word(slot, word);
-  if (loaded.count() == 0) {
-    const Magazine without = loaded;
-    loaded = core_.take_previous(slot, h);
-    if (loaded.count() == 0) return refill_from_above(here, c, without, loaded);
-    keep_empty(here, h, without);
-  }
+  const Magazine loaded = core_.take_word(slot, word);
+  if (loaded.count() != 0) return refill_from(slot, c, loaded, {});
+  const Magazine previous = core_.take_previous(slot, h);
+  return previous.count() != 0 ? refill_from(slot, c, previous, loaded) : refill_from_above(slot, c, loaded, previous);
+}
+
+// One that holds blocks; the other one, if it is there, holds none.
+BlockLevels::Got BlockLevels::refill_from(Slot& slot, SizeClass c, Magazine loaded, Magazine without) noexcept {
+  const Here at = here(&slot);
+  keep_empty(at, home_class(c, core_.home_of(slot)), without);
   void* const block = loaded.pop();
-  load(here, word, loaded);
-  return block;
+  load(at, core_.own_word(slot, c), loaded);
+  return {.block = block};
+}
+
+// From the nearest level above the slots that has blocks.
+Magazine BlockLevels::fetch(const Here& here, Wanted& wanted) noexcept {
+  const auto m = above_slots_.take<Magazine>(here.at, wanted);
+  if (wanted.foreign) transfers(class_of(wanted.h)).foreign.add(m.count());
+  return m;
 }
 
 // Neither of the slot's magazines holds a block, if they are there.
-void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Magazine other) noexcept {
-  Slot& slot = *here.slot;
+BlockLevels::Got BlockLevels::refill_from_above(Slot& slot, SizeClass c, Magazine one, Magazine other) noexcept {
+  const Here here = this->here(&slot);
   const HomeClass word = core_.own_word(slot, c), h = home_class(c, core_.home_of(slot));
   Magazine full;
   bool was_cut = false, refused = false;
@@ -107,22 +135,9 @@ void* BlockLevels::refill_from_above(Here& here, SizeClass c, Magazine one, Maga
     load(here, word, full);
   } else {
     give_empty(here, full);
-    block = last_resort(here, c, h, !refused);
-    was_cut = true;
-    if (block == nullptr) transfers(c).failed_refills.add();
   }
-  if (was_cut) {
-    fast_path_.follow_frontier();
-    maintenance_.keep_bound();
-  }
-  return block;
-}
-
-// From the nearest level above the slots that has blocks.
-Magazine BlockLevels::fetch(const Here& here, Wanted& wanted) noexcept {
-  const auto m = above_slots_.take<Magazine>(here.at, wanted);
-  if (wanted.foreign) transfers(class_of(wanted.h)).foreign.add(m.count());
-  return m;
+  if (was_cut) fast_path_.follow_frontier();
+  return {.block = block, .refused = refused};
 }
 
 // Bulky blocks that were gathered under a larger cap, elsewhere or earlier, go to the slabs if the budget does not grant such a
@@ -132,21 +147,36 @@ Magazine BlockLevels::within_cap(Slot& slot, HomeClass h, Magazine m) noexcept {
   unsigned cap = core_.load_cap(slot, h);
   while (m.count() > max_of(cap, 1U)) {
     const unsigned grown = core_.grow_cap(slot, h);
-    if (grown <= cap) slab_level_.unload(m, max_of(cap, 1U));
+    if (grown <= cap) {
+      slab_level_.unload(m, max_of(cap, 1U));
+      m.keep(max_of(cap, 1U));
+    }
     cap = grown;
   }
   return m;
 }
 
-// There is no new slab, or no memory for a magazine. `may_grow`: the system was not asked for a slab.
-void* BlockLevels::last_resort(Here& here, SizeClass c, HomeClass h, bool may_grow) noexcept {
-  Slabs& slabs = slab_level_.slabs();
-  here.raw = true;
-  void* block = slabs.cut_one(h, may_grow, here.at.node);
-  if (block == nullptr) block = steal_block(here, c);
-  if (block == nullptr && maintenance_.make_room(0) && (block = slabs.cut_one(h, true, here.at.node)) == nullptr)
-    block = steal_block(here, c);
-  return block;
+// There is no new slab, or no memory for a magazine. Of a slot; null: past the core level. `may_grow`: the system was not asked
+// for a slab.
+BlockLevels::Got BlockLevels::last_resort(Slot* slot, SizeClass c, bool may_grow) noexcept {
+  Got got = cut_or_steal(slot, c, may_grow);
+  if (got.block == nullptr && maintenance_.make_room(0)) got = cut_or_steal(slot, c, true);
+  if (slot == nullptr) {
+    if (got.block != nullptr) transfers(c).handed_out.add();
+    return got;
+  }
+  if (got.block == nullptr) transfers(c).failed_refills.add();
+  fast_path_.follow_frontier();
+  maintenance_.keep_bound();
+  return got;
+}
+
+BlockLevels::Got BlockLevels::cut_or_steal(Slot* slot, SizeClass c, bool may_grow) noexcept {
+  Here at = here(slot);
+  const HomeClass h = home_class(c, slot == nullptr ? 0 : core_.home_of(*slot));
+  if (void* const block = slab_level_.slabs().cut_one(h, may_grow, at.at.node)) return {.block = block, .raw = true};
+  void* const block = steal_block(at, c);
+  return {.block = block, .raw = at.raw};
 }
 
 // A block that waits for another home, in a depot or a slab. It is foreign here and goes home when it is freed.
@@ -173,12 +203,11 @@ void* BlockLevels::take_one(Here& here, HomeClass h, bool may_grow) noexcept {
   return block;
 }
 
-void* BlockLevels::allocate_past_core(Here& past, SizeClass c) noexcept {
-  const HomeClass h = home_class(c, 0);
-  void* block = take_one(past, h, true);
-  if (block == nullptr) block = last_resort(past, c, h, false);
+BlockLevels::Got BlockLevels::allocate_past_core(SizeClass c) noexcept {
+  Here past = here(nullptr);
+  void* const block = take_one(past, home_class(c, 0), true);
   if (block != nullptr) transfers(c).handed_out.add();
-  return block;
+  return {.block = block, .raw = past.raw, .refused = block == nullptr};
 }
 
 // The loaded magazine of the slot from now on; or elsewhere if another thread of the slot was faster or the slot is stopped.
@@ -211,9 +240,9 @@ Magazine BlockLevels::exchange_previous(const Here& here, HomeClass h, Magazine 
 }
 
 // A full word: its magazine becomes the previous one, and the block goes into what was the previous one, if that is empty, or
-// into another empty one. A word of another home has no previous one.
-void BlockLevels::spill(const Here& here, HomeClass h, void* p) noexcept {
-  Slot& slot = *here.slot;
+// into another empty one. A word of another home has no previous one. Whether it is time for a tick.
+bool BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
+  const Here here = this->here(&slot);
   const SizeClass c = class_of(h);
   const unsigned cap = core_.grow_cap(slot, h);
   Magazine loaded = core_.take_word(slot, h);
@@ -221,12 +250,13 @@ void BlockLevels::spill(const Here& here, HomeClass h, void* p) noexcept {
   if (loaded && loaded.has_room()) {
     loaded.push(p);
     load(here, h, loaded);
-    return maintenance_.keep_bound();
+    return false;
   }
   Magazine next;
+  bool due = false;
   if (loaded) {
     const std::uint64_t nth = CoreLevel::spills(slot, c).add();
-    if (nth % calls_between_ticks == calls_between_ticks - 1) maintenance_.tick();
+    due = nth % calls_between_ticks == calls_between_ticks - 1;
     if (nth % calls_between_looks == calls_between_looks - 1) maintenance_.update_limits();
     if (!core_.budget().has(0)) core_.shrink_cap(slot, h);
     if (h == home_class(c, core_.home_of(slot))) {
@@ -240,11 +270,12 @@ void BlockLevels::spill(const Here& here, HomeClass h, void* p) noexcept {
   if (limit != 0) next = magazines_.enlarged(here.at, next ? next : magazines_.take(here.at, limit), limit);
   if (!next || limit == 0) {
     give_empty(here, next);
-    return free_past_core(p);
+    slab_level_.put_back(p);
+    return due;
   }
   next.push(p);
   load(here, h, next);
-  maintenance_.keep_bound();
+  return due;
 }
 
 void BlockLevels::free_past_core(void* p) noexcept {

@@ -83,23 +83,37 @@ class BlockLevels {
   Here here(level::Slot* slot) noexcept {
     return {.at = locator_.here(slot == nullptr ? 0 : core_.number_of(*slot)), .slot = slot};
   }
-  void* refill(Here& here, SizeClass c) noexcept;
-  void* refill_from_above(Here& here, SizeClass c, level::Magazine one, level::Magazine other) noexcept;
-  level::Magazine fetch(const Here& here, Wanted& wanted) noexcept;
+  struct Got {
+    void* block;
+    bool raw = false;
+    bool refused = false;  // the system was asked for a slab, and gave none
+  };
+  // No part of another: the stack that they take is not to add up. That of a signal handler may be small.
+  __attribute__((noinline)) Got allocate_beyond(level::Slot* slot, SizeClass c) noexcept;
+  Got refill(level::Slot& slot, SizeClass c) noexcept;
+  __attribute__((noinline)) Got refill_from(level::Slot& slot, SizeClass c, level::Magazine loaded,
+                                            level::Magazine without) noexcept;
+  __attribute__((noinline)) Got refill_from_above(level::Slot& slot, SizeClass c, level::Magazine one,
+                                                  level::Magazine other) noexcept;
+  TERRACE_INLINE level::Magazine fetch(const Here& here, Wanted& wanted) noexcept;
   level::Magazine within_cap(level::Slot& slot, HomeClass h, level::Magazine m) noexcept;
-  void spill(const Here& here, HomeClass h, void* p) noexcept;
+  __attribute__((noinline)) bool spill(level::Slot& slot, HomeClass h, void* p) noexcept;
+  TERRACE_INLINE void tend(level::Slot& slot, bool due) noexcept;
+  bool wants_room() const noexcept { return core_.wants_room() || processors_.wants_room() || nodes_.wants_room(); }
+  __attribute__((cold, noinline)) void make_room(level::Slot& slot) noexcept;
   level::Magazine exchange_previous(const Here& here, HomeClass h, level::Magazine loaded) noexcept;
   void store(const Here& here, level::Magazine m) noexcept;
   void load(const Here& here, HomeClass word, level::Magazine m) noexcept;
   void keep_empty(const Here& here, HomeClass h, level::Magazine m) noexcept;
   void give_empty(const Here& here, level::Magazine m) noexcept { magazines_.give(here.at, m); }
 
-  void* allocate_past_core(Here& past, SizeClass c) noexcept;
+  __attribute__((noinline)) Got allocate_past_core(SizeClass c) noexcept;
   void free_past_core(void* p) noexcept;
   bool open_objects(unsigned number, bool prepared) noexcept;
   void* take_one(Here& here, HomeClass h, bool may_grow) noexcept;
   void* steal_block(Here& here, SizeClass c) noexcept;
-  void* last_resort(Here& here, SizeClass c, HomeClass h, bool may_grow) noexcept;
+  __attribute__((noinline)) Got last_resort(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
+  __attribute__((noinline)) Got cut_or_steal(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
 
   Magazines magazines_;
   SlabLevel slab_level_;

@@ -130,27 +130,8 @@ void CoreLevel::empty_words(Slot& slot, HomeClass h) noexcept {
   slabs_.empty(take_previous(slot, h));
 }
 
-void CoreLevel::empty(Slot& slot, const ChainWord* held) noexcept {
-  for (std::size_t h = 0; h < level::slot_words; ++h) {
-    for (const level::MagazineWord w : {held[h], held[level::first_previous + h]}) {
-      if (w != level::no_magazine) slabs_.empty(magazines().of_word(w));
-    }
-  }
-  release_caps(slot);
-}
-
-void CoreLevel::empty(ObjectWords& words, unsigned chunk, const ChainWord* held) noexcept {
-  for (unsigned i = 0; i < level::objects_per_chunk; ++i) {
-    for (const level::MagazineWord w : {held[i], held[level::objects_per_chunk + i]}) {
-      if (w != level::no_magazine) slabs_.empty(magazines().of_word(w));
-    }
-  }
-  release_caps(words, chunk);
-}
-
-void CoreLevel::release_caps(ObjectWords& words, unsigned chunk) noexcept {
-  for (unsigned i = 0; i < level::objects_per_chunk; ++i)
-    release_cap(words.cap[i], ObjectClasses::home(chunk * level::objects_per_chunk + i));
+void CoreLevel::empty(level::MagazineWord held) noexcept {
+  if (held != level::no_magazine) slabs_.empty(magazines().of_word(held));
 }
 
 void CoreLevel::take_object_words(Slot& slot, HomeClass h, ChainWord* held) noexcept {
@@ -176,9 +157,7 @@ void CoreLevel::take_abandoned_words(Slot& slot, HomeClass h, ChainWord* held) n
 }
 
 void CoreLevel::empty_object_words(const ChainWord* held) noexcept {
-  for (unsigned i = 0; i < 2; ++i) {
-    if (held[i] != 0) slabs_.empty(magazines().of_word(held[i]));
-  }
+  for (unsigned i = 0; i < 2; ++i) empty(held[i]);
 }
 
 void CoreLevel::empty_object_words(Slot& slot, HomeClass h, const ChainWord* held) noexcept {

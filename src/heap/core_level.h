@@ -91,6 +91,10 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   /// Doubles the cap as far as the class, the counter's width and the budget allow. The cap that holds now.
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
+  /// After a cap could not grow: whoever was refused, or the next one, makes room when the operation has ended. Not where it is
+  /// refused, which is deep in the stack.
+  bool wants_room() const noexcept { return refused_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
+  void make_room(level::Slot& slot) noexcept;
   /// All caps start again from nothing, and their grants go back.
   void release_caps(level::Slot& slot) noexcept;
   void release_caps(level::ObjectWords& words, unsigned chunk) noexcept;
@@ -98,9 +102,8 @@ class CoreLevel : public level::PerSlot<level::Slot> {
 
   /// What a slot's words of one class hold goes to the slabs.
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
-  /// What the words of a slot held, all words in the order of level::words_of(), goes to the slabs, and the caps to nothing.
-  void empty(level::Slot& slot, const ChainWord* held) noexcept;
-  void empty(level::ObjectWords& words, unsigned chunk, const ChainWord* held) noexcept;
+  /// What a word held goes to the slabs.
+  void empty(level::MagazineWord held) noexcept;
   // Of one class of objects, both words:
   void take_object_words(level::Slot& slot, HomeClass h, ChainWord* held) noexcept;
   /// The same of any slot, when nobody uses the class any more: nothing has to be stopped, if it can not be.
@@ -137,13 +140,13 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   arch::Sequence push_plainly(level::Word& word, void* block) noexcept;
   arch::Sequence push_object(level::Slot& chosen, HomeClass h, void* block) noexcept;
   void release_cap(std::uint8_t& cap, HomeClass h) noexcept;
-  void reclaim_caps(level::Slot& slot, std::uint64_t bytes, unsigned steps) noexcept;
   const char* check_word(level::MagazineWord w, HomeClass h) noexcept;
   const char* check(level::Slot& slot, std::uint64_t& caps) noexcept;
 
   SlabLevel& slabs_;
   Maintenance& maintenance_;
   level::Budget budget_;
+  std::atomic<std::uint64_t> refused_{0};  // bytes that room is to be made for, and by how many steps of the hand; 0: none
   std::array<level::ObjectWords*, level::most_object_chunks> objects_{};  // by chunk: slot 0's, the others' behind
 };
 

@@ -2,7 +2,6 @@
 #include "heap/depot_level.h"
 
 #include "base/report.h"
-#include "heap/duplicates.h"
 #include "heap/grants.h"
 #include "os/clock.h"
 #include "os/metadata.h"
@@ -35,7 +34,9 @@ bool DepotLevel::map(const level::Depots::Layout& layout, level::Depots& depots)
 
 bool DepotLevel::open(const level::Depots::Layout& layout) noexcept {
   layout_ = layout;
-  return map(layout, depots_);
+  const unsigned shards = layout.count * layout.shards;
+  if (shards != 0 && chains_ == nullptr) chains_ = os::map_metadata<Chains>(os::Metadata::levels, shards);
+  return map(layout, depots_) && (shards == 0 || chains_ != nullptr);
 }
 
 bool DepotLevel::open_objects(unsigned chunk) noexcept {
@@ -57,24 +58,30 @@ Magazine DepotLevel::take(const Locality& here, Wanted& wanted) noexcept {
 bool DepotLevel::give(const Locality& here, Magazine& m) noexcept {
   if (!depots_.exist() || m.count() == 0) return false;
   const HomeClass h = slabs_.slabs().home_of(m);
-  if (!reserve(here, h, m.count())) return false;
-  if (const void* const twice = duplicate_in(m)) report_double_free(function_that_frees(h), twice);
+  if (!reserve(h, m.count())) return false;
+  const Place own = depots_.place(here);
+  if (const void* const twice = duplicate_in(m, chains_, depots_.count(), own.depot * depots_.shards() + own.shard))
+    report_double_free(function_that_frees(h), twice);
   if (depots_for(h).put(here, key_for(h), m)) return true;
   budget_.release(bytes_in(h, m.count()));
   return false;
 }
 
-// As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class itself
-// has held for longest.
-bool DepotLevel::reserve(const Locality& here, HomeClass h, unsigned blocks) noexcept {
+bool DepotLevel::reserve(HomeClass h, unsigned blocks) noexcept {
   const std::uint64_t bytes = bytes_in(h, blocks);
   if (budget_.reserve(bytes)) return true;
   if (budget_.refused(weight_of_refusal(blocks, class_of(h)))) budget_.look_for_rush(os::coarse_milliseconds());
-  if (refusals_.add() % refusals_between_reclaims == 0) {
-    reclaim();
-    give_up_oldest(depots_for(h).at(depots_.place(here)), key_for(h), h);
-  }
+  // relaxed: of two classes that were refused one may be forgotten.
+  if (refusals_.add() % refusals_between_reclaims == 0)
+    refused_.store(static_cast<std::uint16_t>(index(h)), std::memory_order_relaxed);
   return budget_.reserve(bytes);
+}
+
+void DepotLevel::make_room(const Locality& here) noexcept {
+  const HomeClass h = home_at(refused_.exchange(0, std::memory_order_relaxed));
+  if (index(h) == 0) return;
+  reclaim();
+  give_up_oldest(depots_for(h).at(depots_.place(here)), key_for(h), h);
 }
 
 // A clock hand over the depots: a stack that nobody has wanted since it came by is given up.
@@ -201,6 +208,7 @@ void DepotLevel::unlock_all() noexcept {
 }
 void DepotLevel::reset_after_fork() noexcept {
   for_each_shard([](level::Shard& shard) { shard.mutex().reset_after_fork(); });
+  for (unsigned i = 0; i < depots_.count(); ++i) chains_[i].reset_after_fork();
 }
 
 }  // namespace terrace::heap

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/described.h"
+#include "heap/duplicates.h"
 #include "heap/slab_level.h"
 #include "heap/wanted.h"
 #include "level/budget.h"
@@ -22,6 +23,11 @@ class DepotLevel {
   level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
   /// False: the budget is spent or the shard is full. A block that is there twice ends the process.
   bool give(const level::Locality& here, level::Magazine& m) noexcept;
+
+  /// As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class that
+  /// was refused has held for longest. Not where it is refused, which is deep in the stack.
+  void make_room(const level::Locality& here) noexcept;
+  bool wants_room() const noexcept { return refused_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
 
   // Maintenance; one thread at a time.
   /// A piece of a round: the oldest magazine of each stack leaves in each round, so a depot that nobody wants anything from is
@@ -50,7 +56,7 @@ class DepotLevel {
 
  private:
   friend struct introspect::Layout;
-  bool reserve(const level::Locality& here, HomeClass h, unsigned blocks) noexcept;
+  bool reserve(HomeClass h, unsigned blocks) noexcept;
   void reclaim() noexcept;
   bool give_up_oldest(level::Shard& shard, std::size_t key, HomeClass h) noexcept;
   static bool map(const level::Depots::Layout& layout, level::Depots& depots) noexcept;
@@ -64,12 +70,14 @@ class DepotLevel {
 
   SlabLevel& slabs_;
   level::Depots depots_;
+  Chains* chains_ = nullptr;                                        // one for each shard
   std::array<level::Depots, level::most_object_chunks> objects_{};  // by chunk
   level::Depots::Layout layout_;
   level::Budget budget_;
   SharedCounter refusals_;
-  std::atomic<std::uint32_t> hand_{0};  // relaxed: any stack may be next
-  std::uint32_t round_stacks_ = 0;      // how many had their turn
+  std::atomic<std::uint16_t> refused_{0};  // a class that room is to be made for, or 0
+  std::atomic<std::uint32_t> hand_{0};     // relaxed: any stack may be next
+  std::uint32_t round_stacks_ = 0;         // how many had their turn
 };
 
 struct ProcessorLevel : DepotLevel {

@@ -4,8 +4,12 @@
 // slabs, when both have come back.
 #pragma once
 
+#include "base/bits.h"
+#include "base/types.h"
 #include "level/magazine.h"
+#include "os/threads.h"
 
+#include <atomic>
 #include <bit>
 #include <cstring>
 
@@ -36,39 +40,71 @@ inline bool are_in_order(const std::uint64_t* rounds, unsigned n) noexcept {
   return true;
 }
 
-/// A block that is there twice, or null. Rounds of one hash are chained; the pass that does so has no branch that depends on
-/// where they lie, since those would be foretold wrongly. It keeps a list of whoever is not the first of its hash, a few:
-/// those are compared. About a nanosecond for each round.
-inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n) noexcept {
+/// What the search needs. On no stack: that of a signal handler may be small.
+struct alignas(cache_line) Chains {
   // Numbers of rounds + 1, which fit since there are at most 253; 0: none.
   std::uint8_t last[2048];                                                       // of each hash
   std::uint8_t before[level::largest_magazine], later[level::largest_magazine];  // of the same hash; those that have one
-  static_assert(level::largest_magazine <= sizeof last / 8 && level::largest_magazine < 256,
-                "a table that is an eighth full at most: short chains");
+  std::atomic<const void*> user;  // os::this_thread() of whoever searches, or null
+
+  /// This thread may be in a handler that has interrupted its search, which goes on. relaxed: there is no other.
+  void reset_after_fork() noexcept {
+    if (user.load(std::memory_order_relaxed) != os::this_thread()) user.store(nullptr, std::memory_order_relaxed);
+  }
+};
+static_assert(level::largest_magazine <= sizeof(Chains::last) / 8 && level::largest_magazine < 256,
+              "a table that is an eighth full at most: short chains");
+
+/// A block that is there twice, or null. Rounds of one hash are chained; the pass that does so has no branch that depends on
+/// where they lie, since those would be foretold wrongly. It keeps a list of whoever is not the first of its hash, a few:
+/// those are compared. About a nanosecond for each round.
+inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n, Chains& chains) noexcept {
   const unsigned bits = static_cast<unsigned>(std::bit_width(n)) + 3;
-  std::memset(last, 0, std::size_t{1} << bits);
+  std::memset(chains.last, 0, std::size_t{1} << bits);
   unsigned found = 0;
   for (unsigned i = 0; i < n; ++i) {
-    std::uint8_t& newest = last[(rounds[i] >> 4) * 0x9e3779b97f4a7c15U >> (64 - bits)];
-    before[i] = newest;
-    later[found] = static_cast<std::uint8_t>(i);
+    std::uint8_t& newest = chains.last[(rounds[i] >> 4) * 0x9e3779b97f4a7c15U >> (64 - bits)];
+    chains.before[i] = newest;
+    chains.later[found] = static_cast<std::uint8_t>(i);
     found += newest != 0 ? 1 : 0;
     newest = static_cast<std::uint8_t>(i + 1);
   }
   for (unsigned i = 0; i < found; ++i) {
-    const std::uint64_t round = rounds[later[i]];
-    for (unsigned other = before[later[i]]; other != 0; other = before[other - 1]) {
+    const std::uint64_t round = rounds[chains.later[i]];
+    for (unsigned other = chains.before[chains.later[i]]; other != 0; other = chains.before[other - 1]) {
       if (rounds[other - 1] == round) return reinterpret_cast<const void*>(round);  // NOLINT(performance-no-int-to-ptr)
     }
   }
   return nullptr;
 }
 
-/// The same, as fast as it goes.
-inline const void* duplicate_in(level::Magazine m) noexcept {
+/// The same in 10 us, where there are no chains to be had.
+inline const void* duplicate_by_pairs(const std::uint64_t* rounds, unsigned n) noexcept {
+  for (unsigned i = 1; i < n; ++i) {
+    for (unsigned other = 0; other < i; ++other) {
+      if (rounds[other] == rounds[i]) return reinterpret_cast<const void*>(rounds[i]);  // NOLINT(performance-no-int-to-ptr)
+    }
+  }
+  return nullptr;
+}
+
+/// The same, as fast as it goes, with one of `count` chains, of which each core tries a few from its own on. They are all in
+/// use when threads were preempted in here, or handlers have interrupted it.
+inline const void* duplicate_in(level::Magazine m, Chains* all, unsigned count, unsigned own) noexcept {
+  constexpr unsigned tries = 4;
   const unsigned n = m.count();
   if (n < 2 || are_in_order(m.begin(), n)) return nullptr;
-  return duplicate_by_hash(m.begin(), n);
+  for (unsigned i = 0; i < min_of(count, tries); ++i) {
+    Chains& chains = all[(own + i) % count];
+    const void* nobody = nullptr;
+    // acquire, pairs with the release below: the last user has ended. relaxed on failure: nothing was learned.
+    if (!chains.user.compare_exchange_strong(nobody, os::this_thread(), std::memory_order_acquire, std::memory_order_relaxed))
+      continue;
+    const void* const twice = duplicate_by_hash(m.begin(), n, chains);
+    chains.user.store(nullptr, std::memory_order_release);
+    return twice;
+  }
+  return duplicate_by_pairs(m.begin(), n);
 }
 
 }  // namespace terrace::heap

@@ -33,7 +33,8 @@ unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (!budget_.reserve(cost)) {
     if (budget_.refused(weight_of_refusal(2U * have, c))) budget_.look_for_rush(os::coarse_milliseconds());
     maintenance_.update_limits();
-    reclaim_caps(slot, cost, have == 0 ? hand_steps_for_first : hand_steps_for_more);
+    // relaxed: of two that would like to grow one may be forgotten.
+    refused_.store(cost << 8 | (have == 0 ? hand_steps_for_first : hand_steps_for_more), std::memory_order_relaxed);
     if (have == 0 && size <= bulky) {
       budget_.reserve_anyway(cost);
     } else if (!budget_.reserve(cost)) {
@@ -58,10 +59,12 @@ void CoreLevel::shrink_cap(Slot& slot, HomeClass h) noexcept {
     budget_.release(cost_of(have - less, class_size(class_of(h))));
 }
 
-// Somebody wants to grow and the budget is spent: what has not been used lately goes. Other slots look after themselves, or are
-// drained when they are idle. A clock hand over the slot's caps, until there are `bytes`: those that were not refilled or
-// spilled since it came by last go back to nothing, and what their words hold to the slabs.
-void CoreLevel::reclaim_caps(Slot& slot, std::uint64_t bytes, unsigned steps) noexcept {
+// Somebody wanted to grow and the budget is spent: what has not been used lately goes. Other slots look after themselves, or
+// are drained when they are idle. A clock hand over the slot's caps, until there is as much as was wanted: those that were not
+// refilled or spilled since it came by last go back to nothing, and what their words hold to the slabs.
+void CoreLevel::make_room(Slot& slot) noexcept {
+  const std::uint64_t refused = refused_.exchange(0, std::memory_order_relaxed), bytes = refused >> 8;
+  const auto steps = static_cast<unsigned>(refused & 0xff);
   for (unsigned i = 0; i < steps && !budget_.has(bytes); ++i) {
     const std::uint8_t at = __atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED);
     if (at >= level::slot_words) continue;  // the hand turns at 256, and behind the caps are words
@@ -84,6 +87,11 @@ void CoreLevel::release_cap(std::uint8_t& cap, HomeClass h) noexcept {
 
 void CoreLevel::release_caps(Slot& slot) noexcept {
   for (std::size_t h = 0; h < level::slot_words; ++h) release_cap(slot.cap[h], home_at(h));
+}
+
+void CoreLevel::release_caps(level::ObjectWords& words, unsigned chunk) noexcept {
+  for (unsigned i = 0; i < level::objects_per_chunk; ++i)
+    release_cap(words.cap[i], ObjectClasses::home(chunk * level::objects_per_chunk + i));
 }
 
 }  // namespace terrace::heap

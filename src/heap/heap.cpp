@@ -140,8 +140,10 @@ void* Heap::allocate_span(std::size_t size, std::size_t align, bool zeroed) noex
 }
 
 void Heap::free_large(void* p) noexcept {
-  if (large_slots_.keep(p)) return;
-  large_.free(p, maintenance_.tick());
+  const LargeSlots::Kept kept = large_slots_.keep(p);
+  if (kept == LargeSlots::Kept::yes) return;
+  if (kept == LargeSlots::Kept::no) large_.free(p, os::coarse_milliseconds());
+  maintenance_.tick();
   maintenance_.keep_bound();
 }
 
@@ -174,7 +176,16 @@ void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept 
   return p;
 }
 
-void Heap::free(void* p) noexcept { free(p, {}); }
+void Heap::free_redirected(void* p) noexcept { redirect_->free(p, {}); }
+
+// Without a claim on the stack, where nobody looks at one.
+void Heap::free(void* p) noexcept {
+  if (p == nullptr) return;
+  if (!ready()) report_invalid_pointer("free", p);
+  if (redirect_ != nullptr) [[unlikely]]
+    return free_redirected(p);
+  free_plain(p, "free");
+}
 
 void Heap::free(void* p, const check::Claim& claim) noexcept {
   if (p == nullptr) return;

@@ -36,6 +36,7 @@ class Heap {
   void* allocate_zeroed(std::size_t size) noexcept;
   /// Sets errno when it fails.
   void* allocate_aligned(std::size_t size, std::size_t align) noexcept;
+  /// The same.
   void* reallocate(void* p, std::size_t size) noexcept;
   void free(void* p) noexcept;
   /// 0 for null; ends the process when p is no block.
@@ -172,6 +173,7 @@ class Heap {
 
   __attribute__((noinline)) void* allocate_span(std::size_t size, std::size_t align, bool zeroed) noexcept;
   void free_large(void* p) noexcept;
+  __attribute__((cold, noinline)) void free_redirected(void* p) noexcept;
   void lock_all() noexcept;
   void unlock_all() noexcept;
   void reset_locks_in_child() noexcept;

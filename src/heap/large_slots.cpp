@@ -52,7 +52,10 @@ void* LargeSlots::take(std::size_t size, bool zeroed) noexcept {
   // Counted as Slot::popped is, for statistics.
   const std::uint64_t reused = __atomic_load_n(&slot->large_reused, __ATOMIC_RELAXED) + 1;
   __atomic_store_n(&slot->large_reused, reused, __ATOMIC_RELAXED);
-  if (reused % calls_between_ticks == 0) maintenance_.tick();
+  if (reused % calls_between_ticks == 0) {
+    maintenance_.tick();
+    maintenance_.keep_bound();
+  }
   if (zeroed) std::memset(p, 0, size);
   return p;
 }
@@ -68,24 +71,21 @@ bool LargeSlots::grant(Slot& slot, unsigned word) noexcept {
   return true;
 }
 
-// False: the block is the caller's as before.
-bool LargeSlots::keep(void* p) noexcept {
+LargeSlots::Kept LargeSlots::keep(void* p) noexcept {
   LargeRecord* const record = large_.keepable(p);
-  if (record == nullptr) return false;
+  if (record == nullptr) return Kept::no;
   const unsigned word = word_for(record->requested);
-  if (word >= words) return false;
+  if (word >= words) return Kept::no;
   Slot* const slot = core_.current();
-  if (slot == nullptr || !(has_grant(*slot, word) || grant(*slot, word))) return false;
+  if (slot == nullptr || !(has_grant(*slot, word) || grant(*slot, word))) return Kept::no;
   large_.set_kept(*record);
   const ChainWord block = chain::make(p, 1);
-  if (core_.put_large(*slot, word, block)) return true;
+  if (core_.put_large(*slot, word, block)) return Kept::yes;
   const ChainWord before = core_.take_large(*slot, word);
   const bool done = core_.put_large(*slot, word, block);
   give_up(before);
   if (!done) give_up(block);
-  maintenance_.tick();
-  maintenance_.keep_bound();
-  return true;
+  return Kept::in_place_of_another;
 }
 
 void LargeSlots::give_up(ChainWord block) noexcept {

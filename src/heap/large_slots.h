@@ -24,13 +24,17 @@ class LargeSlots {
 
   /// A block that was kept and is large enough, or null.
   void* take(std::size_t size, bool zeroed) noexcept;
-  /// False: the block is the caller's as before.
-  bool keep(void* p) noexcept;
+  /// No: the block is the caller's as before. In place of another: one went back, and maintenance is the caller's.
+  enum class Kept : std::uint8_t { no, yes, in_place_of_another };
+  Kept keep(void* p) noexcept;
 
   /// What the large words of a slot held becomes free spans, and what it may keep nothing.
   void empty(level::Slot& slot, const ChainWord* held) noexcept;
   /// The same of the slot that the caller is on, whose words still hold it.
   void empty_own(level::Slot& slot) noexcept;
+  /// The same of one word, and of the grants when all were emptied.
+  void give_up(ChainWord block) noexcept;
+  void release_grants(level::Slot& slot) noexcept;
   /// Bytes that slots may keep.
   std::uint64_t granted() const noexcept { return granted_.read(); }
 
@@ -39,8 +43,6 @@ class LargeSlots {
 
  private:
   bool grant(level::Slot& slot, unsigned word) noexcept;
-  void give_up(ChainWord block) noexcept;
-  void release_grants(level::Slot& slot) noexcept;
 
   CoreLevel& core_;
   Large& large_;

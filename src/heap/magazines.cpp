@@ -10,30 +10,27 @@ namespace terrace::heap {
 
 using level::Magazine;
 
+Magazine Magazines::take_kept(const level::Locality& here, unsigned kind) noexcept {
+  return depots_->take(here, level::key_of_empties(kind)).magazine;
+}
+
 Magazine Magazines::take(const level::Locality& here, unsigned rounds) noexcept {
   const unsigned kind = hardened ? guarded_kind : level::magazine_kind_for(rounds);
-  const Magazine kept = depots_->take(here, level::key_of_empties(kind)).magazine;
-  if (kept) return kept;
+  if (const Magazine kept = take_kept(here, kind)) return kept;
   void* const memory = take_memory(kind, here.node);
   if (memory == nullptr) return {};
   bytes_.add(level::magazine_bytes(kind));
   return Magazine::make(memory, kind);
 }
 
-Magazine Magazines::enlarged(const level::Locality& here, Magazine m, unsigned rounds) noexcept {
-  if (!m) return m;
-  if (m.kind() < level::magazine_kind_for(rounds)) {
-    if (Magazine larger = take(here, rounds)) {
-      larger.set_limit(m.count());
-      std::memcpy(larger.begin(), m.begin(), m.count() * sizeof(std::uint64_t));
-      larger.add(m.count());
-      m.clear();
-      give(here, m);
-      m = larger;
-    }
-  }
-  m.set_limit(min_of(rounds, level::magazine_capacity(m.kind())));
-  return m;
+Magazine Magazines::moved(const level::Locality& here, Magazine m, Magazine larger) noexcept {
+  if (!larger) return m;
+  larger.set_limit(m.count());
+  std::memcpy(larger.begin(), m.begin(), m.count() * sizeof(std::uint64_t));
+  larger.add(m.count());
+  m.clear();
+  give(here, m);
+  return larger;
 }
 
 void Magazines::give(const level::Locality& here, Magazine m) noexcept {

@@ -35,7 +35,12 @@ class Magazines {
   level::Magazine take(const level::Locality& here, unsigned rounds) noexcept;
   /// One that may hold so many rounds, with those of `m` in it: the same if that suffices, and if memory is short. Of none,
   /// none.
-  level::Magazine enlarged(const level::Locality& here, level::Magazine m, unsigned rounds) noexcept;
+  TERRACE_INLINE level::Magazine enlarged(const level::Locality& here, level::Magazine m, unsigned rounds) noexcept {
+    if (!m) return m;
+    if (m.kind() < level::magazine_kind_for(rounds)) m = moved(here, m, take(here, rounds));
+    m.set_limit(min_of(rounds, level::magazine_capacity(m.kind())));
+    return m;
+  }
   /// Requires count() == 0; of `none` nothing.
   void give(const level::Locality& here, level::Magazine m) noexcept;
   /// As give(), without keeping it at hand.
@@ -55,6 +60,10 @@ class Magazines {
     return window_->contains(top) ? window_->owners_byte(window_->index_of(top)) - static_cast<unsigned>(magazine_values.first)
                                   : ~0U;
   }
+  // No part of others: the stack that they take is not to add up.
+  __attribute__((noinline)) level::Magazine take_kept(const level::Locality& here, unsigned kind) noexcept;
+  __attribute__((noinline)) level::Magazine moved(const level::Locality& here, level::Magazine m,
+                                                  level::Magazine larger) noexcept;
   void* take_memory(unsigned kind, unsigned node) noexcept;
   void give_memory(unsigned kind, void* memory) noexcept;
   void* take_guarded() noexcept;

@@ -4,6 +4,7 @@
 // middle of somebody's malloc, and machines may have thousands of slots.
 #include "heap/maintenance.h"
 
+#include "heap/waiting.h"
 #include "os/clock.h"
 #include "os/yield.h"
 
@@ -15,54 +16,7 @@ namespace {
 using level::Slot, level::words_of;
 
 constexpr std::uint32_t slots_in_a_piece = 64;  // of a round
-
-// Different words, almost surely a different number. 0: nothing at all.
-std::uint64_t fingerprint(std::span<const ChainWord> words) noexcept {
-  std::uint64_t h = 0;
-  for (const ChainWord& word : words) {
-    const ChainWord w = level::peek(word);
-    if (w != chain::empty) h = (h ^ w) * 0x9e3779b97f4a7c15U + 1;
-  }
-  return h;
-}
-
-// Word by word with a branch each would take as long as the system calls that were refused.
-bool hold_nothing(std::span<const ChainWord> words) noexcept {
-  ChainWord even = 0, odd = 0;
-  for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
-    even |= level::peek(words[i]);
-    odd |= level::peek(words[i + 1]);
-  }
-  if (words.size() % 2 != 0) even |= level::peek(words.back());
-  return (even | odd) == chain::empty;
-}
-
-// Whether the slot holds something that nobody has touched since the last look.
-bool has_waited(Slot& slot, bool all) noexcept {
-  const std::uint64_t now = fingerprint(words_of(slot));
-  const bool waited = now != 0 && (all || now == slot.snapshot);
-  slot.snapshot = waited ? 0 : now;
-  return waited;
-}
-
-// The same of a chunk of object caches.
-bool has_waited(level::ObjectWords& words, bool all) noexcept {
-  const std::uint64_t now = fingerprint(words_of(words));
-  const bool waited = now != 0 && (all || now == words.snapshot);
-  words.snapshot = waited ? 0 : now;
-  return waited;
-}
-
-// The same of its large blocks, which are few and matter, while much goes on elsewhere in the slot; or it may keep some, and
-// does not.
-bool large_has_waited(Slot& slot, bool all) noexcept {
-  const std::uint64_t granted = __atomic_load_n(&slot.large_granted, __ATOMIC_RELAXED), held = fingerprint(slot.large);
-  const std::uint64_t reused = __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
-  const std::uint64_t now = granted == 0 && held == 0 ? 0 : (held + reused + granted) | 1;
-  const bool waited = now != 0 && (all || now == slot.large_snapshot);
-  slot.large_snapshot = waited ? 0 : now;
-  return waited;
-}
+constexpr std::size_t few_words = 16;           // that are drained at a time, where they are kept on the stack
 
 }  // namespace
 
@@ -89,24 +43,34 @@ std::uint64_t Maintenance::tick() noexcept {
   spans_.decay(now);
   tolerated_.store(0, std::memory_order_relaxed);
   mutex_.unlock();
-  keep_bound();
   return now;
 }
 
 // Of a thread that ends, or has ended: nobody else is in the middle of anything there.
 void Maintenance::drain_slot(Slot& slot) noexcept {
-  drain_words(slot);
+  ChainWord held[few_words];
+  drain_words(slot, held);
   empty_own_chunks(slot);
   keep_bound();
 }
 
-// Magazines go to the slabs, large blocks to the spans.
-void Maintenance::drain_words(Slot& slot) noexcept {
-  ChainWord held[level::all_words] = {};
+// Magazines go to the slabs, large blocks to the spans. With room for all words, where each piece costs a barrier.
+void Maintenance::drain_words(Slot& slot, std::span<ChainWord> held) noexcept {
   CoreLevel& core = levels_.core();
-  if (!core.take_words(slot, words_of(slot), held)) return;
-  core.empty(slot, held);
-  large_slots_.empty(slot, held + level::first_large);
+  const bool all = in_pieces(words_of(slot), held, [&](std::size_t first, std::span<ChainWord> words) {
+    if (!core.take_words(slot, words, held.data())) return false;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (held[i] == chain::empty) continue;
+      if (first + i < level::first_large)
+        core.empty(held[i]);
+      else
+        large_slots_.give_up(held[i]);
+    }
+    return true;
+  });
+  if (!all) return;
+  core.release_caps(slot);
+  large_slots_.release_grants(slot);
 }
 
 void Maintenance::drain_large_words(Slot& slot) noexcept {
@@ -135,27 +99,32 @@ bool Maintenance::age_slots() noexcept {
     round_slot_ = count;
   }
   const std::uint32_t end = min_of(round_slot_ + slots_in_a_piece, count);
-  for (; round_slot_ < end; ++round_slot_) look_at_slot(core.slot(round_slot_), false);
+  for (; round_slot_ < end; ++round_slot_) {
+    look_at_chunks(core.slot(round_slot_), false, false, held_);
+    look_at_words(core.slot(round_slot_), false);
+  }
   return round_slot_ == count;
 }
 
-void Maintenance::look_at_slot(Slot& slot, bool all) noexcept {
-  look_at_chunks(slot, false, all);
-  if (has_waited(slot, all)) return drain_words(slot);
+void Maintenance::look_at_words(Slot& slot, bool all) noexcept {
+  if (has_waited(slot, all)) return drain_words(slot, held_);
   if (large_has_waited(slot, all)) drain_large_words(slot);
 }
 
-// What a chunk holds, if it has waited.
-bool Maintenance::take_chunk(Slot& slot, level::ObjectWords& words, bool all, ChainWord* held) noexcept {
-  return has_waited(words, all) && levels_.core().take_words(slot, words_of(words), held);
+void Maintenance::drain_chunk(Slot& slot, level::ObjectWords& words, unsigned chunk, std::span<ChainWord> held) noexcept {
+  CoreLevel& core = levels_.core();
+  const bool all = in_pieces(words_of(words), held, [&](std::size_t, std::span<ChainWord> piece) {
+    if (!core.take_words(slot, piece, held.data())) return false;
+    for (std::size_t i = 0; i < piece.size(); ++i) core.empty(held[i]);
+    return true;
+  });
+  if (all) core.release_caps(words, chunk);
 }
 
 // Chunks of objects that are prepared, or of the others.
-void Maintenance::look_at_chunks(Slot& slot, bool prepared, bool all) noexcept {
+void Maintenance::look_at_chunks(Slot& slot, bool prepared, bool all, std::span<ChainWord> held) noexcept {
   levels_.core().for_each_chunk(slot, [&](level::ObjectWords& words, unsigned chunk) {
-    ChainWord held[level::words_per_chunk] = {};
-    if (object_classes.is_prepared(chunk) == prepared && take_chunk(slot, words, all, held))
-      levels_.core().empty(words, chunk, held);
+    if (object_classes.is_prepared(chunk) == prepared && has_waited(words, all)) drain_chunk(slot, words, chunk, held);
   });
 }
 
@@ -226,7 +195,7 @@ void Maintenance::age_prepared() noexcept {
       if (!object_classes.is_prepared(chunk)) return;
       {
         const os::LockGuard guard(mutex_);
-        if (!take_chunk(slot, words, false, taken_.words)) return;
+        if (!has_waited(words, false) || !core.take_words(slot, words_of(words), taken_.words)) return;
         taken_.chunk = chunk;
       }
       empty_taken();
@@ -296,12 +265,16 @@ void Maintenance::wait_for_others(HomeClass h) noexcept {
 void Maintenance::drain_slots() noexcept {
   CoreLevel& core = levels_.core();
   if (core.rung() == percpu::Rung::thread) {
-    if (Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current())
-      look_at_slot(*mine, true);  // the others' belong to their threads
-    return;
+    Slot* const mine = level::Closed::to_this_thread() ? nullptr : core.current();
+    if (mine == nullptr) return;
+    look_at_chunks(*mine, false, true, held_);
+    return look_at_words(*mine, true);  // the others' belong to their threads
   }
   if (!core.may_stop()) return drain_own_slot(true);
-  for (unsigned i = 0; i < core.slot_count(); ++i) look_at_slot(core.slot(i), true);
+  for (unsigned i = 0; i < core.slot_count(); ++i) {
+    look_at_chunks(core.slot(i), false, true, held_);
+    look_at_words(core.slot(i), true);
+  }
 }
 
 // Without the barrier only the slot that the caller is on can be emptied, by sequences, and wherever it is moved meanwhile.

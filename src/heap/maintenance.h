@@ -59,11 +59,12 @@ class Maintenance {
   bool levels_are_empty() noexcept;
   void drain_slots() noexcept;
   void drain_depots() noexcept;
-  void drain_words(level::Slot& slot) noexcept;
+  void drain_words(level::Slot& slot, std::span<ChainWord> held) noexcept;
   void drain_large_words(level::Slot& slot) noexcept;
-  bool take_chunk(level::Slot& slot, level::ObjectWords& words, bool all, ChainWord* held) noexcept;
-  void look_at_chunks(level::Slot& slot, bool prepared, bool all) noexcept;
-  void look_at_slot(level::Slot& slot, bool all) noexcept;
+  TERRACE_INLINE void drain_chunk(level::Slot& slot, level::ObjectWords& words, unsigned chunk,
+                                  std::span<ChainWord> held) noexcept;
+  void look_at_chunks(level::Slot& slot, bool prepared, bool all, std::span<ChainWord> held) noexcept;
+  void look_at_words(level::Slot& slot, bool all) noexcept;
   void drain_own_slot(bool all) noexcept;
   void go_on_round() noexcept;
   bool age_slots() noexcept;
@@ -103,6 +104,7 @@ class Maintenance {
     unsigned chunk;
     ChainWord words[level::words_per_chunk];
   } taken_{};
+  ChainWord held_[level::all_words] = {};  // what the slot's words held that is drained; guarded by mutex_
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
   // stale ones cost one more try.
   std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};

@@ -53,16 +53,13 @@ void* BlockLevels::allocate_object(HomeClass h, bool& raw) noexcept {
   if (slot != nullptr) {
     if (void* const block = core_.pop(*slot, h)) return block;
   }
-  Here at = here(slot);
-  void* const block = slot == nullptr ? allocate_past_core(at, c) : refill(at, c);
-  raw = at.raw;
-  return block;
+  const Got got = allocate_beyond(slot, c);
+  raw = got.raw;
+  return got.block;
 }
 
 void* BlockLevels::allocate_raw_object(HomeClass h) noexcept {
-  Here past = here(nullptr);
-  void* const block = last_resort(past, class_of(h), h, true);
-  if (block != nullptr) transfers(class_of(h)).handed_out.add();
+  void* const block = last_resort(nullptr, class_of(h), true).block;
   fast_path_.follow_frontier();
   maintenance_.keep_bound();
   return block;

@@ -12,7 +12,7 @@ namespace terrace::heap {
 
 /// Takes up to `want` set bits out of the first `bits` bits of the map, from a random place on; writes their numbers in random
 /// order. How many.
-inline unsigned take_random(std::uint64_t* map, std::uint32_t bits, unsigned want, std::uint16_t* numbers,
+inline unsigned take_random(std::uint64_t* map, std::uint32_t bits, unsigned want, std::uint64_t* numbers,
                             Random& random) noexcept {
   const std::uint32_t words = (bits + 63) / 64;
   const std::uint32_t start = random.below(words);
@@ -25,12 +25,12 @@ inline unsigned take_random(std::uint64_t* map, std::uint32_t bits, unsigned wan
       for (int tries = 0; tries < 8 && (map[w] >> from & 1) == 0; ++tries) from = random.below(64);
       const auto bit = (static_cast<std::uint32_t>(std::countr_zero(std::rotr(map[w], static_cast<int>(from)))) + from) % 64;
       map[w] &= ~(std::uint64_t{1} << bit);
-      numbers[n++] = static_cast<std::uint16_t>(w * 64 + bit);
+      numbers[n++] = w * 64 + bit;
     }
   }
   for (unsigned i = n; i > 1; --i) {
     const unsigned k = random.below(i);
-    const std::uint16_t other = numbers[k];
+    const std::uint64_t other = numbers[k];
     numbers[k] = numbers[i - 1];
     numbers[i - 1] = other;
   }

@@ -4,24 +4,9 @@
 #include "base/hardened.h"
 #include "heap/cleared.h"
 
-#include <utility>
-
 namespace terrace::heap {
 
 using level::Magazine;
-
-Magazine SlabLevel::take(const level::Locality& here, Wanted& wanted) noexcept {
-  if (is_object(wanted.h) && object_classes[wanted.h].prepared) return {};  // one by one, as they are asked for
-  Magazine m = std::exchange(wanted.empty, {});
-  if (!m) m = magazines_.take(here, wanted.rounds);
-  m = magazines_.enlarged(here, m, wanted.rounds);
-  wanted.was_cut = true;
-  if (m) {
-    m.add(slabs_.cut(wanted.h, m.limit(), m.end(), here.node));
-    wanted.refused = m.count() == 0;
-  }
-  return m;
-}
 
 namespace {
 
@@ -38,16 +23,16 @@ void SlabLevel::put_back(void* block) noexcept {
   slabs_.put_back(&at, 1);
 }
 
-void SlabLevel::unload(Magazine& m, unsigned keep) noexcept {
+void SlabLevel::unload(Magazine m, unsigned keep) noexcept {
   if (m.count() <= keep) return;
+  const std::uint64_t *const from = m.begin() + keep, *const to = m.end();
   if (const HomeClass h = slabs_.home_of(m); is_object(h)) {
-    undo(object_classes[h], m.begin() + keep, m.end());
+    undo(object_classes[h], from, to);
   } else if constexpr (hardened) {
-    const std::size_t size = class_size(class_of(slabs_.home_of(m)));
-    for (const std::uint64_t* round = m.begin() + keep; round != m.end(); ++round) expect_cleared("free", *round, size);
+    const std::size_t size = class_size(class_of(h));
+    for (const std::uint64_t* round = from; round != to; ++round) expect_cleared("free", *round, size);
   }
-  slabs_.put_back(m.begin() + keep, m.count() - keep);
-  m.keep(keep);
+  slabs_.put_back(from, static_cast<unsigned>(to - from));  // last, so that it needs no frame of this function
 }
 
 }  // namespace terrace::heap

@@ -7,6 +7,8 @@
 #include "heap/wanted.h"
 #include "level/locality.h"
 
+#include <utility>
+
 namespace terrace::heap {
 
 class SlabLevel {
@@ -15,21 +17,35 @@ class SlabLevel {
 
   /// Up to `rounds` blocks of a slab, in `empty` or, if that is none, a new one. It may be empty, when memory is short, and
   /// none when that is so for the magazine.
-  level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
+  TERRACE_INLINE level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept {
+    if (is_object(wanted.h) && object_classes[wanted.h].prepared) return {};  // one by one, as they are asked for
+    level::Magazine m = std::exchange(wanted.empty, {});
+    if (!m) m = magazines_.take(here, wanted.rounds);
+    m = magazines_.enlarged(here, m, wanted.rounds);
+    wanted.was_cut = true;
+    if (m) {
+      m.add(slabs_.cut(wanted.h, m.limit(), m.end(), here.node));
+      wanted.refused = m.count() == 0;
+    }
+    return m;
+  }
   /// Its blocks to the slabs, the magazine to the other empty ones.
   bool give(const level::Locality& here, level::Magazine& m) noexcept {
     unload(m);
+    m.clear();
     magazines_.give(here, m);
     m = {};
     return true;
   }
   /// One block, which was in use.
   void put_back(void* block) noexcept;
-  /// All its blocks but the lowest `keep` go to the slabs; of prepared ones that is undone before.
-  void unload(level::Magazine& m, unsigned keep = 0) noexcept;
+  /// All its blocks but the lowest `keep` go to the slabs, and are not the magazine's any more; of prepared ones that is undone
+  /// before.
+  void unload(level::Magazine m, unsigned keep = 0) noexcept;
   /// And then the magazine does.
   void empty(level::Magazine m) noexcept {
     unload(m);
+    m.clear();
     magazines_.release(m);
   }
 

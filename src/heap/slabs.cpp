@@ -37,11 +37,16 @@ const void* Slabs::take_made_slab(HomeClass h) const noexcept {
 // Called with the class locked; the span lock is below it in rank.
 
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
-  Class& c = class_at(h);
   const Shape& s = shape(h);
   const span::Cut pieces = has_own_pages(s) ? span::Cut::coarse : span::Cut::fine;
   const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
-  if (found.first == no_granule) return no_granule;
+  if (found.first != no_granule) begin_slab(h, found);
+  return found.first;
+}
+
+void Slabs::begin_slab(HomeClass h, const span::Spans::Span& found) noexcept {
+  Class& c = class_at(h);
+  const Shape& s = shape(h);
   const span::Window& window = spans_->window();
   SlabRecord& r = slab(found.first);
   if (hardened && !found.untouched) clear(window.address(found.first), s.granules * span::granule_size);
@@ -67,7 +72,6 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   count_waste(h, found.first);
   ++c.empty;
   c.counters.slabs_made.add();
-  return found.first;
 }
 
 void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
@@ -143,24 +147,23 @@ GranuleIndex Slabs::slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexc
   return first;
 }
 
-unsigned Slabs::gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept {
-  if constexpr (hardened) {
-    const unsigned taken = take_random(r.free_map, r.block_count, want, indices, c.random);
-    r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - taken);
-    return taken;
-  }
-  unsigned n = 0;
+// The numbers of up to `want` free blocks, the lowest last (hardened build: in any order), which are free no more. How many.
+unsigned Slabs::gather(Class& c, SlabRecord& r, unsigned want, std::uint64_t* numbers) noexcept {
+  const unsigned n = min_of<unsigned>(want, r.free_blocks);
+  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - n);
+  if constexpr (hardened) return take_random(r.free_map, r.block_count, n, numbers, c.random);
+  unsigned left = n;
   std::uint32_t w = r.scan;
   for (; w * 64 < r.block_count; ++w) {
-    while (r.free_map[w] != 0 && n < want) {
+    while (r.free_map[w] != 0 && left != 0) {
       const auto bit = static_cast<unsigned>(std::countr_zero(r.free_map[w]));
       r.free_map[w] &= r.free_map[w] - 1;
-      indices[n++] = static_cast<std::uint16_t>(w * 64 + bit);
+      numbers[--left] = w * 64 + bit;
     }
-    if (n == want) break;
+    if (left == 0) break;
   }
+  TERRACE_ASSERT(left == 0, "slabs: fewer blocks are free than are counted");
   r.scan = static_cast<std::uint8_t>(w);
-  r.free_blocks = static_cast<std::uint16_t>(r.free_blocks - n);
   return n;
 }
 
@@ -188,38 +191,36 @@ class Addresses {
   std::uint32_t next_ = ~std::uint32_t{0}, within_ = 0, offset_ = 0;
 };
 
-// Blocks are handed out from the end on: lowest addresses first.
-void list_blocks(std::byte* start, const Shape& s, const std::uint16_t* indices, unsigned n, std::uint64_t* blocks) noexcept {
+// From numbers to addresses.
+void locate(std::byte* start, const Shape& s, std::uint64_t* blocks, unsigned n) noexcept {
   Addresses addresses(start, s);
-  for (unsigned i = 0; i < n; ++i) blocks[n - 1 - i] = address_of(addresses.of(indices[i]));
+  while (n-- != 0) blocks[n] = address_of(addresses.of(static_cast<std::uint32_t>(blocks[n])));
 }
 
 }  // namespace
 
+// Apart from what it calls, a slab is made before: the stack that both take does not add up.
 unsigned Slabs::cut(HomeClass h, unsigned want, std::uint64_t* blocks, bool may_grow, unsigned node) noexcept {
-  std::uint16_t indices[most_cut];
-  unsigned n = 0;
+  const os::LockGuard guard(class_at(h).mutex);
+  const GranuleIndex first = slab_to_cut(h, may_grow, node);
+  return first == no_granule ? 0 : cut_from(h, first, want, blocks);
+}
+
+unsigned Slabs::cut_from(HomeClass h, GranuleIndex first, unsigned want, std::uint64_t* blocks) noexcept {
   Class& c = class_at(h);
-  std::byte* start = nullptr;
-  {
-    const os::LockGuard guard(c.mutex);
-    const GranuleIndex first = slab_to_cut(h, may_grow, node);
-    if (first == no_granule) return 0;
-    SlabRecord& r = slab(first);
-    if (r.free_blocks == r.block_count) --c.empty;
-    const std::uint32_t resident = resident_blocks(r);
-    n = gather(c, r, want, indices);
-    fill_holes(h, r, indices, n);
-    const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
-    if (fewer < n) regret(h, std::uint64_t{n - fewer} * shape(h).stride);
-    count_waste(h, first);
-    start = first_block(first);
-    c.counters.cut.add(n);
-  }
+  SlabRecord& r = slab(first);
+  if (r.free_blocks == r.block_count) --c.empty;
+  const std::uint32_t resident = resident_blocks(r);
+  const unsigned n = gather(c, r, want, blocks);
+  fill_holes(h, r, blocks, n);
+  const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
+  if (fewer < n) regret(h, std::uint64_t{n - fewer} * shape(h).stride);
+  count_waste(h, first);
+  c.counters.cut.add(n);
   const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
   cut_bytes_.add(bytes);
   spans_->add_unused(std::uint64_t{0} - bytes);
-  list_blocks(start, shape(h), indices, n, blocks);
+  locate(first_block(first), shape(h), blocks, n);
   return n;
 }
 
@@ -253,7 +254,7 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
     ++c.empty;
     if (c.empty > 1 || wasteful(h, r)) release_slab(h, first);
   } else if (wasteful(h, r)) {
-    purge_free_pages(h, first);
+    purge_slab(h, first);
   }
 }
 

@@ -197,10 +197,13 @@ class Slabs {
   // slabs.cpp
   void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h, unsigned node) noexcept;
+  __attribute__((noinline)) void begin_slab(HomeClass h, const span::Spans::Span& found) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
-  span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;
+  TERRACE_INLINE span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;
   span::GranuleIndex slab_of_any_node(HomeClass h) noexcept;
-  unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint16_t* indices) noexcept;
+  __attribute__((noinline)) unsigned cut_from(HomeClass h, span::GranuleIndex first, unsigned want,
+                                              std::uint64_t* blocks) noexcept;
+  unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint64_t* numbers) noexcept;
   void prefetch_records(const Shape& s, const std::uint64_t* blocks, unsigned n) const noexcept;
   unsigned put_back_leading(HomeClass h, span::GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
@@ -217,14 +220,21 @@ class Slabs {
   }
   void enter(HomeClass h, span::GranuleIndex first, In list) noexcept;
   void leave(HomeClass h, span::GranuleIndex first) noexcept;
-  void count_holes(HomeClass h, SlabRecord& r) noexcept;
-  void fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices, unsigned n) noexcept;
+  __attribute__((noinline)) void count_holes(HomeClass h, SlabRecord& r) noexcept;
+  void fill_holes(HomeClass h, SlabRecord& r, const std::uint64_t* numbers, unsigned n) noexcept;
   void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
   bool wasteful(HomeClass h, const SlabRecord& r) noexcept;
   std::uint64_t allowed() noexcept;
-  std::uint64_t purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
-  std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
-  std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
+  __attribute__((noinline)) std::uint64_t unused_sectors(HomeClass h, const SlabRecord& r) const noexcept;
+  struct Gone {
+    std::uint64_t sectors = 0, bytes = 0;
+  };
+  __attribute__((noinline)) Gone purge_sectors(HomeClass h, span::GranuleIndex first, std::uint64_t mask) noexcept;
+  __attribute__((noinline)) void count_purged(HomeClass h, span::GranuleIndex first, Gone gone) noexcept;
+  __attribute__((noinline)) std::uint64_t purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  std::uint64_t purge_slab(HomeClass h, span::GranuleIndex first) noexcept;
+  __attribute__((noinline)) std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
+  __attribute__((noinline)) std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   static Leaving* unused_leaving(Class& c) noexcept;
   void repair_in_child(HomeClass h) noexcept;
   std::uint64_t shed_class(HomeClass h, std::uint64_t bytes) noexcept;

@@ -90,14 +90,14 @@ void Slabs::count_holes(HomeClass h, SlabRecord& r) noexcept {
 }
 
 // Blocks that were cut have pages from now on, and so do others that share sectors with them.
-void Slabs::fill_holes(HomeClass h, SlabRecord& r, const std::uint16_t* indices, unsigned n) noexcept {
+void Slabs::fill_holes(HomeClass h, SlabRecord& r, const std::uint64_t* numbers, unsigned n) noexcept {
   if (r.purged == 0) return;
   const Sectors sectors(shape(h), r.block_offset);
   Sectors::Mask touched = 0;
   for (unsigned i = 0; i < n;) {
     unsigned end = i + 1;
-    while (end < n && indices[end] == indices[end - 1] + 1) ++end;
-    touched |= sectors.touched_by({indices[i], indices[end - 1] + 1U});
+    while (end < n && numbers[end] + 1 == numbers[end - 1]) ++end;
+    touched |= sectors.touched_by({static_cast<std::uint32_t>(numbers[end - 1]), static_cast<std::uint32_t>(numbers[i]) + 1});
     i = end;
   }
   if ((r.purged & touched) == 0) return;
@@ -167,45 +167,68 @@ Slabs::Leaving* Slabs::unused_leaving(Class& c) noexcept {
   return nullptr;
 }
 
+// In which no block is in use, and that are not purged.
+std::uint64_t Slabs::unused_sectors(HomeClass h, const SlabRecord& r) const noexcept {
+  const Sectors sectors(shape(h), r.block_offset);
+  return sectors.all() & ~r.purged & ~used_sectors(r, sectors);
+}
+
+// The system calls.
+Slabs::Gone Slabs::purge_sectors(HomeClass h, GranuleIndex first, std::uint64_t mask) noexcept {
+  const Sectors sectors(shape(h), slab(first).block_offset);
+  Gone gone;
+  Sectors::for_each_run(mask, [&](std::uint32_t from, std::uint32_t end) {
+    const std::uint32_t length = sectors.offset(end) - sectors.offset(from);
+    if (!os::purge(spans_->window().address(first) + sectors.offset(from), length)) return;
+    gone.sectors |= sectors.between(from, end);
+    gone.bytes += length;
+  });
+  return gone;
+}
+
 // Gives back the sectors of a slab in which no block is in use. Meanwhile their blocks are taken out, so that the class need
 // not be locked around the system calls: nobody cuts them, and the slab is not released. What was taken out is written down for
 // a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
 // Bytes purged.
 std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
-  Class& c = class_at(h);
-  SlabRecord& r = slab(first);
-  const Sectors sectors(shape(h), r.block_offset);
-  const Sectors::Mask mask = sectors.all() & ~r.purged & ~used_sectors(r, sectors);
-  std::uint64_t bytes = 0;
-  if (mask != 0) {
+  Gone gone;
+  if (const Sectors::Mask mask = unused_sectors(h, slab(first)); mask != 0) {
+    Class& c = class_at(h);
     const std::uint32_t out = take_out(h, first, mask);
     Leaving* const leaving = unused_leaving(c);
     if (leaving != nullptr) {
       *leaving = {.sectors = mask, .thread = os::this_thread(), .slab = first};
       c.mutex.unlock();
     }
-    Sectors::Mask purged = 0;
-    Sectors::for_each_run(mask, [&](std::uint32_t from, std::uint32_t end) {
-      const std::uint32_t length = sectors.offset(end) - sectors.offset(from);
-      if (!os::purge(spans_->window().address(first) + sectors.offset(from), length)) return;
-      purged |= sectors.between(from, end);
-      bytes += length;
-    });
+    gone = purge_sectors(h, first, mask);
     if (leaving != nullptr) {
       c.mutex.lock();
       *leaving = {};
     }
     // A block that came back meanwhile is in use nowhere: it was freed before, too.
     if (put_in(h, first, mask) != out) report_double_free(function_that_frees(h), spans_->window().address(first));
-    r.purged |= purged;
-    c.counters.purged_bytes.add(bytes);
-    retention(shape(h)).given_back(bytes);
+  }
+  count_purged(h, first, gone);
+  return gone.bytes;
+}
+
+void Slabs::count_purged(HomeClass h, GranuleIndex first, Gone gone) noexcept {
+  SlabRecord& r = slab(first);
+  if (gone.bytes != 0) {
+    r.purged |= gone.sectors;
+    class_at(h).counters.purged_bytes.add(gone.bytes);
+    retention(shape(h)).given_back(gone.bytes);
     count_holes(h, r);
   }
   r.waste.looked = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
   r.waste.stuck = static_cast<std::uint16_t>(resident_blocks(r));
   count_waste(h, first);
-  if (r.free_blocks == r.block_count && c.empty > 1) release_slab(h, first);
+}
+
+// The same, and the slab goes if it is free by now.
+std::uint64_t Slabs::purge_slab(HomeClass h, GranuleIndex first) noexcept {
+  const std::uint64_t bytes = purge_free_pages(h, first);
+  if (slab(first).free_blocks == slab(first).block_count && class_at(h).empty > 1) release_slab(h, first);
   return bytes;
 }
 
@@ -232,7 +255,7 @@ std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
       if (r.free_blocks == r.block_count) {
         release_slab(h, first);
       } else {
-        purged += purge_free_pages(h, first);
+        purged += purge_slab(h, first);
       }
     }
   }

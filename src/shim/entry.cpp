@@ -29,9 +29,7 @@ void* reallocate_slow(void* p, std::size_t size) noexcept {
     heap::free(p);
     return nullptr;
   }
-  void* const fresh = heap::heap.reallocate(p, size);
-  if (fresh != nullptr || heap::heap.redirected()) return fresh;
-  return out_of_memory();
+  return heap::heap.reallocate(p, size);
 }
 
 void* reallocate_array(void* p, std::size_t count, std::size_t size) noexcept {

@@ -135,12 +135,13 @@ class Spans {
   void insert_given(GranuleIndex first, std::uint64_t now) noexcept;
   GranuleIndex insert_free(GranuleIndex first, State state, std::uint32_t granules, std::uint64_t when,
                            std::uint32_t bare = 0) noexcept;
-  GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
+  __attribute__((noinline)) GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
-  void insert_grown(GranuleIndex first, std::uint32_t granules) noexcept;
-  std::uint32_t clean_at_frontier() noexcept;
+  __attribute__((noinline)) void insert_grown(GranuleIndex first, std::uint32_t granules) noexcept;
+  __attribute__((noinline)) std::uint32_t clean_at_frontier() noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;
-  Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut, unsigned node) noexcept;
+  __attribute__((noinline)) Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut,
+                                       unsigned node) noexcept;
   std::uint64_t bound() noexcept;
   void link_purging(GranuleIndex first) noexcept;
   void unlink_purging(GranuleIndex first) noexcept;

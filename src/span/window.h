@@ -13,6 +13,7 @@
 // too.
 #pragma once
 
+#include "base/attributes.h"
 #include "base/bits.h"
 #include "base/counter.h"
 #include "base/described.h"
@@ -77,7 +78,7 @@ class Window {
   bool open_reserved() noexcept;
   bool reserve(std::uint32_t granules) noexcept;
   os::Mapped extend_array(std::byte*& end, std::byte* used, std::byte* needed, bool adjacent) noexcept;
-  os::Mapped extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept;
+  TERRACE_INLINE os::Mapped extend_metadata(GranuleIndex first, std::uint32_t granules) noexcept;
   os::Mapped map_range(std::byte* from, std::byte* to, bool adjacent) noexcept;
   os::Mapped map_granules(GranuleIndex first, std::uint32_t granules) noexcept;
   void advance(GranuleIndex first, std::uint32_t granules) noexcept;

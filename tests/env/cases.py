@@ -14,6 +14,7 @@ import address_space
 import crowds
 import observers
 import residency
+import stacks
 from harness import Failure, Skip
 from overcommit import overcommit
 
@@ -79,12 +80,6 @@ def no_keys_left(h):
     for setting in h.rungs():
         setting.preload = ""
         h.run(setting, [h.program("no_keys_left"), h.preload])
-
-
-def first_call_on_the_smallest_stack(h):
-    for setting in h.rungs():
-        setting.preload = ""
-        h.run(setting, [h.program("small_stack"), h.preload], TERRACE_DECAY_MS="1")
 
 
 def fork_of_one_thread(h):
@@ -403,13 +398,13 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left, first_call_on_the_smallest_stack,
+FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left,
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
              sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls, programs_without_memory_calls,
              requests_without_effect, locked_memory, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
              statistics_at_exit, static_programs, secure_mode, *address_space.ALL,
-             *residency.ALL]
+             *residency.ALL, *stacks.ALL]
 
 
 def on_every_rung(command):

@@ -100,6 +100,15 @@ TEST(Magazine, kinds_are_the_smallest_that_suffice) {
   }
 }
 
+heap::Chains chains[2];
+
+// By chains, and without any.
+const void* duplicate_in(Magazine m) {
+  const void* const found = heap::duplicate_in(m, chains, 2, 1);
+  EXPECT_EQ(heap::duplicate_in(m, chains, 0, 0), found);
+  return found;
+}
+
 TEST(Duplicates, a_block_that_is_there_twice_is_found_wherever_it_is) {
   Memory memory;
   const unsigned kind = magazine_kinds - 1;
@@ -108,7 +117,7 @@ TEST(Duplicates, a_block_that_is_there_twice_is_found_wherever_it_is) {
       Magazine m = Magazine::make(&memory, kind);
       m.set_limit(largest_magazine);
       while (m.has_room()) m.push(block(m.count() == second ? first : m.count()));
-      EXPECT_EQ(heap::duplicate_in(m), block(first)) << first << " and " << second;
+      EXPECT_EQ(duplicate_in(m), block(first)) << first << " and " << second;
     }
   }
 }
@@ -123,10 +132,27 @@ TEST(Duplicates, are_found_in_rounds_that_rise_fall_or_neither_however_many_ther
           m.set_limit(n);
           const auto nth = [&](unsigned i) { return block(order == 0 ? i : order == 1 ? n - i : i * 7 % 41); };
           while (m.has_room()) m.push(nth(m.count() == second ? first : m.count()));
-          ASSERT_EQ(heap::duplicate_in(m), first == second ? nullptr : nth(first)) << n << ": " << first << ", " << second;
+          ASSERT_EQ(duplicate_in(m), first == second ? nullptr : nth(first)) << n << ": " << first << ", " << second;
         }
       }
     }
+  }
+}
+
+TEST(Duplicates, are_found_while_others_search_whoever_has_the_chains) {
+  Memory memory;
+  Magazine m = Magazine::make(&memory, magazine_kinds - 1);
+  m.set_limit(100);
+  while (m.has_room()) m.push(block(m.count() == 50 ? 20 : m.count() * 7 % 101));
+  const int somebody = 0;
+  for (heap::Chains& c : chains) {
+    c.user.store(&somebody, std::memory_order_relaxed);
+    EXPECT_EQ(duplicate_in(m), block(20));
+  }
+  for (heap::Chains& c : chains) {
+    EXPECT_EQ(c.user.load(std::memory_order_relaxed), &somebody);
+    c.reset_after_fork();
+    EXPECT_EQ(c.user.load(std::memory_order_relaxed), nullptr);
   }
 }
 
@@ -134,9 +160,9 @@ TEST(Duplicates, of_no_or_one_round_there_are_none) {
   Memory memory;
   Magazine m = Magazine::make(&memory, magazine_kinds - 1);
   m.set_limit(2);
-  EXPECT_EQ(heap::duplicate_in(m), nullptr);
+  EXPECT_EQ(duplicate_in(m), nullptr);
   m.push(block(1));
-  EXPECT_EQ(heap::duplicate_in(m), nullptr);
+  EXPECT_EQ(duplicate_in(m), nullptr);
 }
 
 TEST(Duplicates, different_blocks_are_none) {
@@ -145,7 +171,7 @@ TEST(Duplicates, different_blocks_are_none) {
     Magazine m = Magazine::make(&memory, magazine_kinds - 1);
     m.set_limit(largest_magazine);
     while (m.has_room()) m.push(block(m.count() * stride));
-    EXPECT_EQ(heap::duplicate_in(m), nullptr) << stride;
+    EXPECT_EQ(duplicate_in(m), nullptr) << stride;
   }
 }
 

@@ -16,7 +16,7 @@ TEST(RandomBlocks, each_free_block_comes_once_and_all_come) {
     for (std::uint32_t i = 0; i < bits; ++i) map[i / 64] |= std::uint64_t{1} << i % 64;
     std::vector<int> seen(bits);
     for (unsigned total = 0; total < bits;) {
-      std::uint16_t numbers[254];
+      std::uint64_t numbers[254];
       const unsigned n = take_random(map, bits, 200, numbers, random);
       ASSERT_EQ(n, std::min(200U, bits - total));
       for (unsigned i = 0; i < n; ++i) {
@@ -36,7 +36,7 @@ TEST(RandomBlocks, every_block_is_the_first_now_and_then) {
   std::vector<int> first(100);
   for (int round = 0; round < 10000; ++round) {
     std::uint64_t map[64] = {~std::uint64_t{0}, (std::uint64_t{1} << 36) - 1};
-    std::uint16_t numbers[8];
+    std::uint64_t numbers[8];
     ASSERT_EQ(take_random(map, 100, 8, numbers, random), 8U);
     ++first[numbers[0]];
   }
