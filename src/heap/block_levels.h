@@ -38,6 +38,11 @@ class BlockLevels {
   bool remove_objects(HomeClass h) noexcept;
   /// A block, or null. `raw`: it comes from a slab as it is; else it is as it was when it was freed.
   void* allocate_object(HomeClass h, bool& raw) noexcept;
+  /// A block of the class that was freed here, or null.
+  void* object_at_hand(HomeClass h) noexcept {
+    level::Slot* const slot = core_.current_for(h);
+    return slot == nullptr ? nullptr : core_.pop(*slot, h);
+  }
   /// A block of the class; what happens past the fast path's push.
   void free_object(void* p, HomeClass h) noexcept { free(p, h); }
   // Straight from and to a slab, as blocks are there; null: memory is short.

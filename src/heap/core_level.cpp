@@ -30,8 +30,7 @@ ObjectWords* CoreLevel::known_words(Slot& slot, unsigned chunk) const noexcept {
 }
 
 // Where slots are threads', by the thread itself.
-ObjectWords* CoreLevel::object_words(Slot& slot, unsigned chunk) noexcept {
-  if (rung() != percpu::Rung::thread) return objects_[chunk] + number_of(slot);
+ObjectWords* CoreLevel::make_object_words(Slot& slot, unsigned chunk) noexcept {
   if (slot.of_objects == nullptr) {
     auto** const table = os::map_metadata<ObjectWords*>(os::Metadata::levels, level::most_object_chunks);
     if (table == nullptr) return nullptr;
@@ -59,6 +58,14 @@ std::byte* CoreLevel::object_base(HomeClass h) const noexcept {
   return words + ObjectClasses::within(h) * sizeof(level::Word) - word_of_objects * sizeof(level::Word);
 }
 
+// As plainly(), with the words looked up once, and where the caller is: it does little else.
+template <class Body>
+TERRACE_INLINE auto CoreLevel::with_object_words(Slot& chosen, HomeClass h, Body body) noexcept {
+  if (rung() == percpu::Rung::thread) return body(*object_words(chosen, h));
+  ObjectWords* const all = objects_[ObjectClasses::chunk(h)];
+  return percpu::with_some_slot(number_of(chosen), slot_count(), [&](unsigned n) noexcept { return body(all[n]); });
+}
+
 // Requires the chunk's words: current_for().
 void* CoreLevel::pop_object(Slot& chosen, HomeClass h) noexcept {
   const unsigned i = ObjectClasses::within(h);
@@ -69,10 +76,7 @@ void* CoreLevel::pop_object(Slot& chosen, HomeClass h) noexcept {
         area(), base, level::object_words_size, level::origin(), word_of_objects, block);
     return r == arch::Sequence::done ? block : nullptr;
   }
-  return plainly(chosen, [&](Slot& slot) noexcept {
-    ObjectWords& words = *object_words(slot, h);
-    return pop_plainly(words.words[i], words.popped[i]);
-  });
+  return with_object_words(chosen, h, [=, this](ObjectWords& o) noexcept { return pop_plainly(o.words[i], o.popped[i]); });
 }
 
 arch::Sequence CoreLevel::push_object(Slot& chosen, HomeClass h, void* block) noexcept {
@@ -82,7 +86,7 @@ arch::Sequence CoreLevel::push_object(Slot& chosen, HomeClass h, void* block) no
     return arch::push_round<level::object_words_shift, level::object_words_offset>(area(), base, level::origin(),
                                                                                    word_of_objects, block);
   }
-  return plainly(chosen, [&](Slot& slot) noexcept { return push_plainly(object_words(slot, h)->words[i], block); });
+  return with_object_words(chosen, h, [=, this](ObjectWords& o) noexcept { return push_plainly(o.words[i], block); });
 }
 
 void* CoreLevel::pop(Slot& chosen, HomeClass h) noexcept {

@@ -38,7 +38,13 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   level::ObjectWords* object_words(level::Slot& slot, HomeClass h) noexcept {
     return object_words(slot, ObjectClasses::chunk(h));
   }
-  level::ObjectWords* object_words(level::Slot& slot, unsigned chunk) noexcept;
+  level::ObjectWords* object_words(level::Slot& slot, unsigned chunk) noexcept {
+    if (rung() != percpu::Rung::thread) return objects_[chunk] + number_of(slot);
+    // Plainly: the thread is the only one that writes them.
+    if (slot.of_objects != nullptr && slot.of_objects[chunk] != nullptr) [[likely]]
+      return slot.of_objects[chunk];
+    return make_object_words(slot, chunk);
+  }
   /// Where the sequences find the words of a class, as number word_of_objects of an array. Where slots are threads', nonsense.
   std::byte* object_base(HomeClass h) const noexcept;
   /// As current(), for operations on that class.
@@ -124,6 +130,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
  private:
   friend struct introspect::Layout;
   const Magazines& magazines() noexcept { return slabs_.magazines(); }
+  level::ObjectWords* make_object_words(level::Slot& slot, unsigned chunk) noexcept;
   /// Without making any.
   level::ObjectWords* known_words(level::Slot& slot, unsigned chunk) const noexcept;
   Place object_place(level::Slot& chosen, HomeClass h, level::Word* (*of)(level::ObjectWords&, unsigned)) noexcept;
@@ -135,6 +142,8 @@ class CoreLevel : public level::PerSlot<level::Slot> {
     if (!is_object(h)) return place_of(chosen, chosen.previous[index(h)]);
     return object_place(chosen, h, [](level::ObjectWords& w, unsigned i) { return &w.previous[i]; });
   }
+  template <class Body>
+  auto with_object_words(level::Slot& chosen, HomeClass h, Body body) noexcept;
   void* pop_object(level::Slot& chosen, HomeClass h) noexcept;
   void* pop_plainly(level::Word& word, std::uint64_t& popped) noexcept;
   arch::Sequence push_plainly(level::Word& word, void* block) noexcept;

@@ -225,6 +225,11 @@ void* allocate_in_levels(Cache& c) noexcept {
 
 }  // namespace
 
+void* allocate_at_hand(const Cache& c) noexcept {
+  if (c.base != nullptr && heap.core().has_sequences()) return nullptr;  // that was the fast path's
+  return has_magazines(c) && !is_debugged(c) ? heap.levels().object_at_hand(c.home) : nullptr;
+}
+
 void* allocate_slow(Cache& c) noexcept {
   void* const object = is_debugged(c) ? debug_allocate(c) : has_magazines(c) ? allocate_in_levels(c) : allocate_past_levels(c);
   if (object == nullptr) {

@@ -70,6 +70,8 @@ const Cache* cache_of(const void* p) noexcept;
 Cache* create(const Wanted& wanted) noexcept;
 void destroy(Cache* cache) noexcept;
 
+/// An object that was freed here, where there is no fast path; null: there is none, or it is to be looked at.
+void* allocate_at_hand(const Cache& cache) noexcept;
 /// As the fast path found nothing. Null: no memory, or the constructor failed.
 void* allocate_slow(Cache& cache) noexcept __attribute__((cold, noinline));
 void free_slow(Cache& cache, void* object) noexcept __attribute__((cold, noinline));

@@ -128,6 +128,9 @@ void release_aligned(void* memory, std::size_t size) {
 }
 
 __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, int flags) {
+  if (!heap::heap.redirected()) {
+    if (void* const object = umem::allocate_at_hand(*cache)) return object;
+  }
   umem::update_if_due();
   return debugged(flags, cache, cache->size, [=] { return umem::allocate_slow(*cache); });
 }
