@@ -14,7 +14,7 @@ LINE = re.compile(r"\[(\d+\.\d+)s\]\[\w+\s*\]\[([\w,]+)\s*\] (.*)")
 PAUSE = re.compile(r"GC\(\d+\) Pause (\w+).* (\d+)M->(\d+)M\(\d+M\) (\d+\.\d+)ms$")
 OTHER_PAUSE = re.compile(r"GC\(\d+\) Pause .* (\d+\.\d+)ms$")
 TLABS = re.compile(r"TLAB totals: thrds: (\d+)\s+refills: (\d+) .*gc: (\d+)B .*slow: (\d+)B ")
-LEVEL = re.compile(r"(core|llc|node): size (\d+)K refills (\d+) foreign (\d+) busy (\d+) neighbours (\d+) waste (\d+)K")
+LEVEL = re.compile(r"(core|llc|node): size (\d+)K refills (\d+) refilled \d+K foreign (\d+) busy (\d+) neighbours (\d+) wasted (\d+)K")
 COUNTS = ("refills", "foreign", "busy", "neighbours", "waste_kib")
 
 

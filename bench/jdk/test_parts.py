@@ -27,10 +27,10 @@ from workload import Failed, Launched
 # As the JVMs write it, long numbers shortened.
 LOG = """[0.004s][info ][gc] Using Parallel
 [1.000s][debug][gc,tlab] GC(0) TLAB totals: thrds: 8  refills: 50 max: 11 slow allocs: 0 max 0 waste: 6.7% gc: 1048576B max: 9B slow: 1048576B max: 4B
-[1.001s][debug][gc,hab ] core: size 256K refills 100 foreign 2 busy 1 neighbours 3 waste 1024K
+[1.001s][debug][gc,hab ] core: size 256K refills 100 refilled 25600K foreign 2 busy 1 neighbours 3 wasted 1024K
 [1.002s][info ][gc     ] GC(0) Pause Young (Allocation Failure) 451M->41M(1125M) 74.500ms
 [2.000s][debug][gc,tlab] GC(1) TLAB totals: thrds: 5  refills: 40 max: 22 slow allocs: 0 max 0 waste:  2.3% gc: 2097152B max: 4B slow: 0B max: 6B
-[2.001s][debug][gc,hab ] core: size 256K refills 160 foreign 6 busy 1 neighbours 13 waste 2048K
+[2.001s][debug][gc,hab ] core: size 256K refills 160 refilled 40960K foreign 6 busy 1 neighbours 13 wasted 2048K
 [2.002s][info ][gc     ] GC(1) Pause Young (Allocation Failure) 100M->40M(1125M) 10.500ms
 [2.500s][info ][gc     ] GC(2) Pause Remark 45M->45M(1125M) 1.500ms
 [3.002s][info ][gc     ] GC(3) Pause Full (System.gc()) 50M->40M(1125M) 30.000ms

@@ -161,7 +161,7 @@ struct terrace_lab_counts {
 
 struct terrace_lab_counters {
   struct terrace_lab_counts level[TERRACE_LAB_LEVELS];
-  uint64_t direct;        /* objects that came from the source itself */
+  uint64_t direct;        /* objects and ranges past all buffers: of the source itself, and of terrace_lab_count_direct() */
   uint64_t direct_bytes;  /* in them */
   uint64_t padding_bytes; /* filled before and behind objects of terrace_lab_allocate_aligned() */
   uint64_t collections;   /* calls of terrace_lab_collected() */
@@ -296,6 +296,13 @@ void* terrace_lab_allocate_core(struct terrace_lab_thread* thread, size_t size);
  * Threads: safe. Safepoints: never waits for one. Cost: as terrace_lab_allocate_at().
  */
 void* terrace_lab_take(struct terrace_lab_heap* heap, int level, size_t min, size_t desired, size_t* actual);
+
+/**
+ * terrace_lab_count_direct - counts a request of @bytes that the runtime has served past the engine, by a slow way that
+ * source() may not go, among those that came from the source itself.
+ * Threads: safe, attached or not. Cost: two atomic additions.
+ */
+void terrace_lab_count_direct(struct terrace_lab_heap* heap, size_t bytes);
 
 /**
  * terrace_lab_install - gives the engine a range that the runtime has got elsewhere: by a slow way that source() may not go, as

@@ -42,8 +42,8 @@ void Heap::read_counters(terrace_lab_counters& out) noexcept {
   out = {};
   const os::LockGuard guard(threads_mutex_);
   add_counts(out.level[TERRACE_LAB_THREAD], departed_.counts);
-  out.direct = departed_.direct.read();
-  out.direct_bytes = departed_.direct_bytes.read();
+  out.direct = departed_.direct.read() + direct_.read();
+  out.direct_bytes = departed_.direct_bytes.read() + direct_bytes_.read();
   out.padding_bytes = departed_.padding_bytes.read();
   for (const Thread* t = threads_; t != nullptr; t = t->next) {
     add_counts(out.level[TERRACE_LAB_THREAD], t->counts);

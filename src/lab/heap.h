@@ -175,6 +175,7 @@ class Heap {
 
   // Ranges: ranges.cpp, drain.cpp
   Range take_range(int level, Request& r) noexcept;
+  void count_direct(std::size_t bytes) noexcept;
   enum class Install { done, busy, no_level };
   Install install_range(int level, Range range) noexcept;
   std::size_t drain() noexcept;
@@ -276,7 +277,8 @@ class Heap {
   os::RankedMutex<os::Rank::lab_drain> drain_mutex_;
   os::RankedMutex<os::Rank::lab_threads> threads_mutex_;
   Thread* threads_;
-  Thread departed_;  // sums of those that were detached
+  Thread departed_;                      // sums of those that were detached
+  SharedCounter direct_, direct_bytes_;  // without a thread
 };
 
 }  // namespace terrace::lab

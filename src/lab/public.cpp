@@ -77,6 +77,8 @@ TERRACE_LAB_PUBLIC void* terrace_lab_take(terrace_lab_heap* heap, int level, siz
   return terrace::pointer_to(got.start);
 }
 
+TERRACE_LAB_PUBLIC void terrace_lab_count_direct(terrace_lab_heap* heap, size_t bytes) { inside(heap).count_direct(bytes); }
+
 TERRACE_LAB_PUBLIC int terrace_lab_install(terrace_lab_heap* heap, int level, void* start, size_t bytes) {
   const auto address = reinterpret_cast<std::uintptr_t>(start);
   const Heap::Install result =

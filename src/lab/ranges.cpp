@@ -5,7 +5,16 @@
 
 namespace terrace::lab {
 
-Range Heap::take_range(int level, Request& r) noexcept { return take(locate(), level, r); }
+Range Heap::take_range(int level, Request& r) noexcept {
+  const Range got = take(locate(), level, r);
+  if (r.from_source && !got.empty()) count_direct(got.size());
+  return got;
+}
+
+void Heap::count_direct(std::size_t bytes) noexcept {
+  direct_.add();
+  direct_bytes_.add(bytes);
+}
 
 bool Heap::put_aside(Level& l, Buffer& b, Range lab) noexcept {
   if (!l.sidelined.put(lab)) return false;

@@ -48,6 +48,22 @@ TEST_P(Ranges, come_from_the_buffer_of_the_level) {
   EXPECT_EQ(take(fake, core, 64, 8192), (Bytes{4160, 12352})) << "larger than a buffer of the core";
 }
 
+TEST_P(Ranges, past_all_buffers_are_counted) {
+  Fake fake(config({0, 4096, 16384, 0}));
+  take(fake, core, 64, 64);
+  take(fake, processor, 64, 64);
+  EXPECT_EQ(fake.counters().direct, 0U) << "refills are not";
+  take(fake, core, 32768, 32768);
+  take(fake, source, 64, 128);
+  fake.limit = fake.used;
+  take(fake, core, 32768, 32768);
+  EXPECT_EQ(fake.counters().direct, 2U) << "what was not had is not";
+  EXPECT_EQ(fake.counters().direct_bytes, 32768U + 128);
+  terrace_lab_count_direct(fake.heap, 1024);
+  EXPECT_EQ(fake.counters().direct, 3U);
+  EXPECT_EQ(fake.counters().direct_bytes, 32768U + 128 + 1024);
+}
+
 TEST_P(Ranges, the_rest_of_a_buffer_is_a_short_one) {
   const Fake fake(config({0, 4096, 0, 0}));
   take(fake, core, 3072, 3072);

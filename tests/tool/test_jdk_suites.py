@@ -217,6 +217,38 @@ def test_a_test_that_an_ordinary_flag_breaks_is_a_note(session, monkeypatch):
     assert "A: failed; installed JDK, too, -XX:-ResizeTLAB -XX:TLABSize=4k" in note
 
 
+def test_the_tests_of_the_queue_run_on_the_patched_jdk_alone(session, monkeypatch, capsys):
+    asked = []
+
+    def answers(jdk_name, flags, _words):
+        asked.append((jdk_name, flags))
+        return {"A": PASSED, "B": FAILED}
+
+    monkeypatch.setattr(
+        jdk_jtreg, "Runner", lambda s, _: FakeRunner(answers, s.directory / "jtreg")
+    )
+    suite = jdk_jtreg.run_of_queue(session())
+    assert asked == [("image", ())]
+    assert suite.differences() == [("on", "B", PASSED, FAILED)]
+    assert "FAILED  B: failed" in capsys.readouterr().out
+
+
+def test_the_tests_of_the_queue_are_those_that_it_has_now(tmp_path):
+    tests = tmp_path / "source/test"
+    earlier = tests / "hotspot/jtreg/gc/hab/TestEarlier.java"
+    earlier.parent.mkdir(parents=True)
+    earlier.touch()
+    patches = tmp_path / "integrations/hotspot/patches"
+    patches.mkdir(parents=True)
+    (patches / "01-code.diff").write_text("--- /dev/null\n+++ b/src/a.cpp\n@@ -0,0 +1 @@\n+a\n")
+    name = "test/hotspot/jtreg/gc/hab/TestNow.java"
+    (patches / "02-tests.diff").write_text(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+now\n")
+    for _ in range(2):
+        jdk_jtreg.add_tests_of_queue(Checkout(tmp_path), tests)
+        assert [p.name for p in earlier.parent.iterdir()] == ["TestNow.java"]
+    assert not (tests.parent / "src").exists()
+
+
 def test_a_list_has_words_and_what_is_left_out(tmp_path):
     (tmp_path / "integrations/hotspot").mkdir(parents=True)
     (tmp_path / "test/gc").mkdir(parents=True)

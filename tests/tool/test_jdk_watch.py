@@ -8,7 +8,7 @@ from terrace.jdk_watch import BY_CORE, BY_THREAD, wrong_in_counters, wrong_in_ev
 INFO = """4711:
 Objects are taken from buffers by core, by restartable sequences
 Collections 2, of these flipped 0, left it by core 2
-level   size K   free K      refills refilled K    foreign       busy     stolen   wasted K
+level   size K   free K      refills refilled K    foreign       busy neighbours   wasted K
 core       256      161           38       5258          0          1          0          1
 """
 COUNTERS = "sun.gc.hab.byCore=1\nsun.gc.hab.core.refills=38\nsun.gc.hab.core.size=262144\n"

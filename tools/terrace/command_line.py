@@ -105,7 +105,18 @@ def _add_jdk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action.add_argument("--fastdebug", action="store_true", help="with HotSpot's assertions")
     test.add_argument(
         "--suite",
-        choices=("programs", "apps", "jtreg", "tier1", "gtest", "agent", "watch", "stress", "all"),
+        choices=(
+            "programs",
+            "apps",
+            "jtreg",
+            "tier1",
+            "hab",
+            "gtest",
+            "agent",
+            "watch",
+            "stress",
+            "all",
+        ),
         default="all",
         help="programs and applications that must compute the same, HotSpot's own tests, 1,000 "
         "threads for --seconds; default: all, 3 hours",

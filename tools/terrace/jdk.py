@@ -61,6 +61,7 @@ SUITES: dict[str, Callable[[Session], Suite]] = {
     "apps": jdk_apps.run,
     "jtreg": jdk_jtreg.run,
     "tier1": jdk_jtreg.run_tier1,
+    "hab": jdk_jtreg.run_of_queue,
     "gtest": jdk_gtest.run,
     "agent": jdk_agent.run,
     "watch": jdk_watch.run,

@@ -25,7 +25,7 @@ from terrace.messages import Step, progress, say
 from terrace.vm_archive import run_tool
 
 # What is left out takes half of the time and is of no use here.
-LEFT_OUT = ("zgc", "shenandoahgc", "epsilongc", "jvmci", "dtrace")
+LEFT_OUT = ("zgc", "shenandoahgc", "jvmci", "dtrace")
 _TARGET = "hotspot-server-libs"
 
 # The level of a JVM without the queue. By the same compiler as the patched one, so that what

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace jdk test --suite jtreg|tier1`: HotSpot's own regression tests on both JVMs.
+"""`terrace jdk test --suite jtreg|tier1|hab`: HotSpot's own regression tests, the queue's too.
 
+The queue's bring their flags, and run on the patched JVM alone. The others run on both JVMs.
 A test that ends otherwise than on the installed JVM runs once more on both, alone, the installed
 one with the setting's ordinary flags: what differs then is the buffers' doing.
 """
@@ -29,7 +30,14 @@ from terrace.jdk_session import (
     Suite,
     usable,
 )
-from terrace.jdk_source import fetch, fetch_for_tests, integration, read_source
+from terrace.jdk_source import (
+    fetch,
+    fetch_for_tests,
+    integration,
+    queue,
+    read_source,
+    touched,
+)
 from terrace.messages import say
 from terrace.vm_archive import run_tool
 
@@ -127,6 +135,16 @@ def unpack_tests(checkout: Checkout, directory: Path) -> Path:
     return tests
 
 
+def add_tests_of_queue(checkout: Checkout, tests: Path) -> None:
+    """The tests that patches of the queue bring, as they are now, among the unpacked ones."""
+    for path in queue(checkout):
+        files = [name for name, _ in touched(path.read_text(encoding="utf-8"))]
+        if all(name.startswith("test/") for name in files):
+            for name in files:
+                shutil.rmtree((tests.parent / name).parent, ignore_errors=True)
+            run_tool(["patch", "--batch", "-p1", "-d", str(tests.parent), "-i", str(path)])
+
+
 def _native_sources(tests: Path, words: list[str]) -> list[Path]:
     """Of the libraries that chosen tests load: they are in the same directories."""
     chosen = [Path(word.partition(":")[0]) for word in words]
@@ -159,6 +177,7 @@ class Runner:
         self.stock = session.stock
         self.jar = _program(session.checkout)
         self.tests = unpack_tests(session.checkout, unpacked)
+        add_tests_of_queue(session.checkout, self.tests)
         self.words, self.left_out = test_list(session.checkout, suite, self.tests)
         self.native = _build_native(session.stock, self.tests, self.words, unpacked)
 
@@ -264,3 +283,20 @@ def run(session: Session) -> Suite:
 def run_tier1(session: Session) -> Suite:
     """HotSpot's first tier of the collectors."""
     return _run(session, "tier1")
+
+
+def run_of_queue(session: Session) -> Suite:
+    """The queue's own tests, with the flags that they bring, which the installed JDK has not."""
+    suite = Suite("hab", session.level)
+    runner = Runner(session, "hab")
+    began = time.monotonic()
+    found = runner.run(session.image, (), [word for word in runner.words if session.wants(word)])
+    suite.seconds = time.monotonic() - began
+    suite.results[STOCK] = dict.fromkeys(found, PASSED)
+    suite.results["on"] = found
+    if suite.differences():
+        _keep_log(runner, "hab")
+    for _, test, _, result in suite.differences():
+        print(f"FAILED  {test}: {result}")
+    suite.print_counts()
+    return suite

@@ -13,7 +13,7 @@ from terrace.checkout import Checkout
 from terrace.jdk_session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
 from terrace.jdk_source import integration
 
-SUITES = ("programs", "apps", "jtreg", "tier1", "gtest", "agent", "watch", "stress")
+SUITES = ("programs", "apps", "jtreg", "tier1", "hab", "gtest", "agent", "watch", "stress")
 _ABOUT = {
     "programs": "Programs that compute what does not depend on the JVM; each output, and each\n"
     "file, is compared. HotSpot turns `UseNUMA` off where there is one node, and `UseLargePages`\n"
@@ -31,6 +31,8 @@ _ABOUT = {
     "([tier1.txt](../../integrations/hotspot/tier1.txt)), in the same way. TestObjectGraphAfterGC\n"
     "fails on the installed JDK: a collection that it asks for is a mixed one, which it takes to\n"
     "be a fault.",
+    "hab": "The queue's own tests, `test/hotspot/jtreg/gc/hab` in the patched source, with the\n"
+    "flags that they bring. The installed JDK does not know these: its row is what has to be.",
     "gtest": "HotSpot's unit tests, linked with a patched libjvm with assertions. The installed\n"
     "JDK has none: `stock` is that library with all flags off. The three tests\n"
     "`decoder_get_source_info_valid` read debug information, which this library does not have.",
