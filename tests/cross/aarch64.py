@@ -75,7 +75,7 @@ def compile_one(source: pathlib.Path, root: pathlib.Path, out: pathlib.Path, ext
     if source.suffix == ".S":
         run(PREFIX + "gcc", *extra, "-c", source, "-o", target)
     else:
-        exceptions = ["-fexceptions"] if source.name == "operators.cpp" else []
+        exceptions = {"operators.cpp": ["-fexceptions"], "no_memory.cpp": ["-fexceptions", "-frtti"]}.get(source.name, [])
         run(PREFIX + "g++", *FLAGS, *CXX_FLAGS, *exceptions, *extra, f"-I{root}/src", f"-I{root}/include", "-c", source, "-o", target)
     return target
 

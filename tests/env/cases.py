@@ -7,16 +7,17 @@ import os
 import re
 import resource
 import shutil
-import sys
 import tempfile
 
 import address_space
 import crowds
 import observers
 import residency
+import sandboxes
 import stacks
 from harness import Failure, Skip
 from overcommit import overcommit
+from sandboxes import rung_in
 
 MIB = 1 << 20
 
@@ -28,7 +29,6 @@ ON_EVERY_RUNG = {
     "vfork_children_that_allocate": ["vfork_child"],
     "vfork_children_of_vfork_children": ["vfork_nested"],
     "vfork_children_that_fork": ["vfork_fork"],
-    "clone_children_that_allocate": ["clone_child"],
     "blocks_of_other_homes": ["other_homes"],
     "spawn_system_popen": ["spawn"],
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],
@@ -67,6 +67,12 @@ def fork_in_a_handler_beside_threads(h):
     """glibc's own malloc hangs here."""
     for setting in h.rungs():
         h.run(setting, [h.program("fork_in_handler")])
+
+
+def clone_children_that_allocate(h):
+    """glibc's own malloc damages blocks here: child and parent share what it keeps for a thread."""
+    for setting in h.rungs():
+        h.run(setting, [h.program("clone_child")])
 
 
 def environment_that_is_gone(h):
@@ -146,10 +152,6 @@ def checks(h):
     h.run(h.terrace(), [h.program("workout"), "3"], TERRACE_CHECK="yes", stderr=line)
 
 
-def rung_in(out):
-    return re.search(r"^rung (\S+)$", out, re.MULTILINE).group(1)
-
-
 def rungs_are_forced(h):
     for setting in h.rungs():
         out = h.run(setting, [h.program("workout"), "3"])
@@ -184,108 +186,6 @@ def one_cpu(h):
     for setting in h.settings():
         for program in ["workout", "signal_storm", "fork_storm", "vfork_child"]:
             h.run(setting, [h.program(program)], before_exec=lambda: os.sched_setaffinity(0, {cpu}))
-
-
-def denied(h, setting, error, calls, expected, **how):
-    command = [h.program("deny"), error, calls, h.program("workout"), "10"]
-    environment = {name: value for name, value in how.items() if name.isupper()}
-    result = h.execute(setting, command, preload_variable="DENY_PRELOAD", **environment)
-    if result.returncode == 77:
-        raise Skip("no seccomp here")
-    out = h.run(setting, command, preload_variable="DENY_PRELOAD", **how)
-    if expected and setting.preload and rung_in(out) not in expected:
-        raise Failure(f"{calls} -> {error}: rung {rung_in(out)}, not one of {expected}")
-
-
-def sandbox_without_rseq(h):
-    without_sequences = ["getcpu", "thread"]
-    for error in ["ENOSYS", "EPERM"]:
-        for calls in ["rseq", "membarrier", "rseq,membarrier", "rseq,getcpu,membarrier"]:
-            denied(h, h.glibc(), error, calls, [])
-            denied(h, h.terrace(), error, calls, without_sequences)
-    for rung in ["mm_cid", "cpu_id"]:
-        denied(h, h.terrace(rung), "ENOSYS", "rseq", without_sequences, stderr=rf"terrace: TERRACE_RUNG {rung}: [^\n]+\n")
-    for rung in ["getcpu", "thread"]:
-        denied(h, h.terrace(rung), "ENOSYS", "rseq", [rung])
-
-
-def sandbox_that_kills(h):
-    """Who must not even ask: a forced rung without sequences asks neither for rseq nor for membarrier."""
-    for rung in ["getcpu", "thread"]:
-        denied(h, h.terrace(rung), "KILL", "membarrier", [rung])
-        denied(h, h.terrace(rung), "KILL", "rseq,membarrier", [rung], GLIBC_TUNABLES="glibc.pthread.rseq=0")
-    denied(h, h.terrace(), "KILL", "rseq", ["getcpu"], GLIBC_TUNABLES="glibc.pthread.rseq=0")
-    denied(h, h.terrace(), "KILL", "getrandom", [])
-
-
-def entered_later(h, setting, action, calls, threads):
-    command = [h.program("late_sandbox"), action, calls, threads]
-    if h.execute(setting, command).returncode == 77:
-        raise Skip("no seccomp here")
-    h.run(setting, command, TERRACE_DECAY_MS="1")
-
-
-def sandbox_entered_later(h):
-    """Maintenance comes by all the time, with a decay of 1 ms."""
-    for threads in ["0", "3"]:
-        for setting in h.settings():
-            entered_later(h, setting, "KILL", "membarrier", threads)
-        for action in ["EPERM", "ENOSYS"]:
-            for calls in ["membarrier", "madvise", "munmap", "mremap", "membarrier,madvise,munmap,mremap,getrandom"]:
-                entered_later(h, h.terrace(), action, calls, threads)
-        for action in ["EINVAL", "ENOMEM"]:
-            entered_later(h, h.terrace(), action, "madvise,munmap", threads)
-
-
-def sandbox_that_knows_little(h):
-    """All that Terrace calls after its start, beside what libc's threads need; docs/guide/system-calls.md has the list."""
-    for setting in h.rungs():
-        entered_later(h, setting, "ONLY", "mmap,munmap,mremap,madvise,futex", "0")
-        entered_later(h, setting, "ONLY", "mmap,munmap,mremap,madvise,futex,sched_yield,prctl", "3")
-
-
-REFUSALS = ["ENOSYS", "EPERM", "EINVAL", "ENOMEM"]
-
-
-def sandbox_without_other_calls(h):
-    calls = ["getrandom", "sched_getaffinity", "prctl", "mremap", "madvise", "munmap", "madvise,munmap,mremap,prctl,sched_getaffinity"]
-    for call in calls:
-        for error in REFUSALS:
-            denied(h, h.terrace(), error, call, [])
-    for setting in h.settings():
-        denied(h, setting, "EPERM", "munmap,madvise", [])
-
-
-def programs_without_memory_calls(h):
-    """Whatever is refused, they end as with glibc."""
-    for program in [["ls", "/"], ["perl", "-e", "print 1"], [sys.executable, "-c", "pass"]]:
-        if not shutil.which(program[0]):
-            continue
-        for calls in ["munmap", "madvise", "mremap", "munmap,madvise,mremap", "mprotect", "futex"]:
-            for error in REFUSALS:
-                command = [h.program("deny"), error, calls, *program]
-                expected = h.execute(h.glibc(), command).returncode
-                if expected == 77:
-                    raise Skip("no seccomp here")
-                h.run(h.terrace(), command, status=expected, stdout=r"(?s).*", stderr=r"(?s).*", preload_variable="DENY_PRELOAD")
-
-
-def requests_without_effect(h):
-    """madvise(MADV_DONTNEED) says that it is done, and does nothing: what was free before is not zero."""
-    denied(h, h.glibc(), "IGNORED", "madvise", [])
-    for setting in h.rungs():
-        denied(h, setting, "IGNORED", "madvise", [])
-
-
-def locked_memory(h):
-    """madvise(MADV_DONTNEED) fails on locked pages; what it did not clear is not zero."""
-    command = [h.program("workout"), "30", "2", "locked"]
-    if h.execute(h.glibc(), command).returncode == 77:
-        raise Skip("mlockall is not allowed here")
-    for setting in h.settings():
-        h.run(setting, command)
-        for error, calls in [("EINVAL", "dontneed_locked"), ("EPERM", "madvise"), ("EINVAL", "madvise,munmap")]:
-            h.run(setting, [h.program("deny"), error, calls, *command], preload_variable="DENY_PRELOAD")
 
 
 def layouts(h):
@@ -398,13 +298,11 @@ def secure_mode(h):
             raise Failure(f"listens to the environment: {out.stdout!r} {out.stderr!r}")
 
 
-FUNCTIONS = [after_main, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left,
+FUNCTIONS = [after_main, clone_children_that_allocate, fork_in_a_handler_beside_threads, environment_that_is_gone, no_keys_left,
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
-             checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, sandbox_without_rseq, sandbox_that_kills,
-             sandbox_entered_later, sandbox_that_knows_little, sandbox_without_other_calls, programs_without_memory_calls,
-             requests_without_effect, locked_memory, layouts, files, under_valgrind, under_qemu, unknown_values, known_values,
-             statistics_at_exit, static_programs, secure_mode, *address_space.ALL,
-             *residency.ALL, *stacks.ALL]
+             checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, layouts, files,
+             under_valgrind, under_qemu, unknown_values, known_values, statistics_at_exit, static_programs, secure_mode,
+             *sandboxes.ALL, *address_space.ALL, *residency.ALL, *stacks.ALL]
 
 
 def on_every_rung(command):
