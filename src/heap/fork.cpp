@@ -100,14 +100,14 @@ void Heap::repair_in_child() noexcept {
   if (core().rung() == percpu::Rung::thread) core().of_threads().adopt_orphans();
 }
 
-void Heap::before_fork() noexcept {
+void Heap::before_fork(bool with_open_files) noexcept {
   if (!ready()) return;
   if (os::Mutex::holds_all()) {
     ++forks_within;
     return;
   }
   if (os::single_threaded() || os::Mutex::holds_any()) return;
-  files_locked = os::lock_open_files();
+  files_locked = with_open_files && os::lock_open_files();
   lock_all();
   os::Mutex::set_holds_all(true);
 }

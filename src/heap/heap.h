@@ -128,7 +128,8 @@ class Heap {
   void set_upper_locks(const UpperLocks& locks) noexcept { upper_locks_ = &locks; }
 
   // fork: everything is locked, then unlocked in the parent, made usable in the child.
-  void before_fork() noexcept;
+  // With libc's list of open files: libc unlocks it in a child of its own fork().
+  void before_fork(bool with_open_files) noexcept;
   void after_fork_in_parent() noexcept;
   void after_fork_in_child() noexcept;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// clone() of libc, for children that share the memory. glibc's own pthread_create and posix_spawn do not come by here: their
-// threads are registered with rseq, their children call nothing of ours. Not where libc exports nothing that does the work.
+// clone() of libc, for children that share the memory or get a copy of it. glibc's own pthread_create and posix_spawn do not
+// come by here: their threads are registered with rseq, their children call nothing of ours. Not where libc exports nothing
+// that does the work.
 #include "arch/cpu.h"
 #include "base/attributes.h"
 #include "heap/heap.h"
+#include "shim/process.h"
 
 #include <cerrno>
 #include <cstdarg>
@@ -13,10 +15,29 @@
 
 using terrace::heap::heap;
 
+namespace {
+
+struct Copied {
+  int (*run)(void*);
+  void* argument;
+};
+
+// In the child; what is copied lies in its copy of the parent's frame.
+int run_copied(void* copied) {
+  const Copied mine = *static_cast<const Copied*>(copied);
+  terrace::shim::copied_in_child();
+  return mine.run(mine.argument);
+}
+
+}  // namespace
+
 extern "C" {
 
 int __clone(int (*run)(void*), void* stack, int flags, void* argument, ...);  // NOLINT
 
+// A child with a copy of the memory is one of fork, but with the thread pointer of another, or while its parent waits with all
+// locks held.
+//
 // A parent that waits (CLONE_VFORK) lends its thread, as to a child of vfork. Any other child is a companion
 // (os/thread_state.h) until the kernel says that it has left the memory: through a word of ours, or, where the caller has named
 // one himself, when its tid is free. Beside a companion nothing is lent.
@@ -27,6 +48,14 @@ TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argume
   void* const thread_pointer = va_arg(more, void*);
   void* child_tid = va_arg(more, void*);
   va_end(more);
+  if ((flags & CLONE_VM) == 0 && (flags & (CLONE_SETTLS | CLONE_VFORK)) == 0) {
+    Copied copied{.run = run, .argument = argument};
+    terrace::shim::before_copy();
+    const int child =
+        __clone(run == nullptr ? nullptr : run_copied, stack, flags, &copied, parent_tid, thread_pointer, child_tid);
+    terrace::shim::copied_in_parent();
+    return child;
+  }
   if ((flags & CLONE_VM) == 0 || run == nullptr || stack == nullptr)
     return __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
   const bool shares_pointer = (flags & CLONE_SETTLS) == 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The life of the process: fork handlers, and the statistics at its end.
+#include "shim/process.h"
+
 #include "heap/heap.h"
 #include "introspect/statistics.h"
 #include "os/environment.h"
@@ -10,19 +12,27 @@
 
 using terrace::heap::heap;
 
+namespace terrace::shim {
+
+void before_copy() noexcept { heap::heap.before_fork(false); }
+void copied_in_parent() noexcept { heap::heap.after_fork_in_parent(); }
+void copied_in_child() noexcept {
+  heap::heap.after_fork_in_child();
+  percpu::after_fork_in_child();
+  // The snapshot goes through all locks: where a handler forked, one of them may be held by the code that it interrupted.
+  const bool held_all = os::Mutex::holds_all();
+  os::Mutex::set_holds_all(true);
+  introspect::forget_parent();
+  os::Mutex::set_holds_all(held_all);
+}
+
+}  // namespace terrace::shim
+
 namespace {
 
-void before_fork() { heap.before_fork(); }
-void in_parent() { heap.after_fork_in_parent(); }
-void in_child() {
-  heap.after_fork_in_child();
-  terrace::percpu::after_fork_in_child();
-  // The snapshot goes through all locks: where a handler forked, one of them may be held by the code that it interrupted.
-  const bool held_all = terrace::os::Mutex::holds_all();
-  terrace::os::Mutex::set_holds_all(true);
-  terrace::introspect::forget_parent();
-  terrace::os::Mutex::set_holds_all(held_all);
-}
+void before_fork() { heap.before_fork(true); }
+void in_parent() { terrace::shim::copied_in_parent(); }
+void in_child() { terrace::shim::copied_in_child(); }
 
 // As early as constructors go, and the shared object is initialised before any other (-z initfirst): pthread_atfork runs
 // `before` handlers last first and the others first first, so ours are closest to the fork on either side (heap/fork.cpp). That

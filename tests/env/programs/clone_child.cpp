@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Children of clone() that share the memory allocate in it, beside threads of their parent and beside the parent itself: with
-// its thread pointer or one of their own, while it waits or goes on, and after its thread has ended. They return, exit, become
-// another program, are killed; they fork, call vfork and have such children themselves. glibc's malloc survives them as long as
-// the parent does not allocate meanwhile.
+// Children of clone() that share the memory, or have a copy of it, allocate in it, beside threads of their parent and beside
+// the parent itself: with its thread pointer or one of their own, while it waits or goes on, and after its thread has ended.
+// They return, exit, become another program, are killed; they fork, call vfork and have such children themselves. glibc's
+// malloc survives them as long as the parent does not allocate meanwhile.
 #include "env_test.h"
 
 #include <sched.h>
@@ -216,11 +216,25 @@ void with_thread_pointers_of_their_own() {
 }
 #endif
 
+// With a copy of the memory, as from fork, while other threads are in the middle of allocating.
+void copies() {
+  for (int i = 0; i < 100; ++i) {
+    Child child;
+    child.flags = i % 2 == 0 ? 0 : CLONE_FILES;
+    child.end = ends[i % 3];
+    start(child);
+    churn(5);
+    expect_exit(child.pid, 0);
+    munmap(child.stack, stack_bytes);
+  }
+}
+
 void all() {
   each_kind();
   beside(nullptr);
   if (!parent_may_allocate()) return;
   for (void (*const more)() : {forks, vforks, clones_and_waits, clones_beside}) beside(more);
+  copies();
   parent_forks_beside();
   outlives_its_thread();
 #if defined(__x86_64__)
