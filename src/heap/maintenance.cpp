@@ -51,6 +51,9 @@ void Maintenance::drain_slot(Slot& slot) noexcept {
   ChainWord held[few_words];
   drain_words(slot, held);
   empty_own_chunks(slot);
+  // What only this thread could empty was tolerated as long as it lived.
+  if (levels_.core().rung() == percpu::Rung::thread)
+    tolerated_.store(0, std::memory_order_relaxed);  // relaxed: see maintenance.h
   keep_bound();
 }
 

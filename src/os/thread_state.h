@@ -10,8 +10,10 @@
 // state; but where a companion shares the thread pointer, it is one.
 //
 // Invariants
-//   C1  A companion is in the list before its first instruction, and until the kernel says that it has left the memory.
-//   C2  On a thread pointer that the list names, who is not the thread that it was listed for is a companion.
+//   C1  A companion is in the list, with its tid, before it runs the caller's code or takes a signal, and until the kernel says
+//       that it has left the memory.
+//   C2  Whoever else runs on a thread pointer that the list names has the thread's own state. So what a task holds while a
+//       companion comes or goes stays counted in one place.
 //   C3  The fast paths of malloc and free are off while the list has a member (heap/fast_path_switch.h).
 #pragma once
 
@@ -50,12 +52,12 @@ inline ThreadState& thread_state() noexcept {
 struct Companion {
   std::atomic<std::uintptr_t> thread_pointer;  // 0: unused
   // As the companion itself sees it. The kernel writes it before the first instruction, and 0 when the companion has ended or
-  // has another program (CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID), unless the caller wants these for himself.
+  // has another program (CLONE_CHILD_SETTID, CLONE_CHILD_CLEARTID). Where the caller wants these for himself, the companion
+  // writes it.
   std::uint32_t tid;
   std::atomic<std::int32_t> probed;  // 0, or the tid in the parent's eyes, where the kernel does not tell
-  std::uint32_t owner;               // tid of the thread whose the thread pointer is; 0: nobody's
-  ThreadState own, others;           // others: whoever else runs there (a new thread on this memory)
-  Companion* next;                   // of all there ever were
+  ThreadState state;
+  Companion* next;  // of all there ever were
 };
 
 // One caller at a time adds and removes (heap/fast_path_switch.h).
@@ -63,6 +65,8 @@ struct Companion {
 Companion* add_companion(std::uintptr_t thread_pointer) noexcept;
 /// Whether the list names the calling task's thread pointer.
 bool on_listed_thread_pointer() noexcept;
+/// The calling task is `c`, and the kernel has not written that.
+void become(Companion& c) noexcept;
 /// Of `tid` in a companion: the caller knows that it is gone, or never was.
 void end_companion(std::uint32_t* tid) noexcept;
 /// The kernel does not tell: it is there as long as somebody has that tid, as the caller sees it.

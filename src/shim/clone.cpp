@@ -8,6 +8,7 @@
 #include "shim/process.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <sched.h>
 
@@ -29,6 +30,21 @@ int run_copied(void* copied) {
   return mine.run(mine.argument);
 }
 
+struct Unannounced {
+  int (*run)(void*);
+  void* argument;
+  terrace::os::Companion* companion;
+  sigset_t signals;  // that the caller has blocked
+};
+
+// In the child, all signals blocked; what is passed lies on its stack.
+int run_unannounced(void* passed) {
+  const Unannounced& mine = *static_cast<const Unannounced*>(passed);
+  become(*mine.companion);
+  pthread_sigmask(SIG_SETMASK, &mine.signals, nullptr);
+  return mine.run(mine.argument);
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,7 +62,7 @@ TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argume
   va_start(more, argument);
   void* const parent_tid = va_arg(more, void*);
   void* const thread_pointer = va_arg(more, void*);
-  void* child_tid = va_arg(more, void*);
+  void* const child_tid = va_arg(more, void*);
   va_end(more);
   if ((flags & CLONE_VM) == 0 && (flags & (CLONE_SETTLS | CLONE_VFORK)) == 0) {
     Copied copied{.run = run, .argument = argument};
@@ -72,11 +88,20 @@ TERRACE_EXPORT int clone(int (*run)(void*), void* stack, int flags, void* argume
     return -1;
   }
   const bool kernel_tells = (flags & (CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID)) == 0;
+  int child = -1;
   if (kernel_tells) {
     flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
-    child_tid = &companion->tid;
+    child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, &companion->tid);
+  } else {
+    auto* const mine = static_cast<Unannounced*>(stack) - 1;
+    *mine = {.run = run, .argument = argument, .companion = companion, .signals = {}};
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &mine->signals);
+    const sigset_t before = mine->signals;
+    child = __clone(run_unannounced, mine, flags, mine, parent_tid, thread_pointer, child_tid);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
-  const int child = __clone(run, stack, flags, argument, parent_tid, thread_pointer, child_tid);
   // Where the kernel tells, the entry may be another's by now.
   if (child < 0 || (!kernel_tells && (flags & CLONE_VFORK) != 0)) {
     terrace::os::end_companion(&companion->tid);

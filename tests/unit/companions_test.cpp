@@ -99,6 +99,24 @@ TEST_F(CompanionsTest, one_that_the_kernel_does_not_tell_of_is_gone_when_its_tid
   EXPECT_TRUE(is_on());
 }
 
+// What it holds when the companion ends must be counted where it is given back.
+TEST_F(CompanionsTest, a_new_thread_on_its_thread_pointer_has_the_threads_own_state) {
+  os::Companion* c = nullptr;
+  std::uintptr_t listed = 0;
+  std::thread([&] { c = heap.add_companion(listed = arch::thread_pointer()); }).join();
+  ASSERT_NE(c, nullptr);
+  bool same_memory = false, own_state = false;
+  std::thread([&] {
+    same_memory = arch::thread_pointer() == listed;
+    own_state = &os::thread_state() == &os::state_of_thread;
+  }).join();
+  os::end_companion(&c->tid);
+  allocate_for_a_while();
+  EXPECT_TRUE(is_on());
+  if (!same_memory) GTEST_SKIP() << "libc gave the new thread other memory";
+  EXPECT_TRUE(own_state);
+}
+
 TEST_F(CompanionsTest, a_parent_that_waits_leaves_the_others_on_the_fast_path) {
   std::atomic<bool> stop{false};
   std::thread other([&] {

@@ -29,13 +29,9 @@ Companion* on(std::uintptr_t thread_pointer) noexcept {
 std::uint32_t tid_of(const Companion& c) noexcept { return __atomic_load_n(&c.tid, __ATOMIC_ACQUIRE); }
 
 bool is_gone(const Companion& c) noexcept {
-  const std::uint32_t tid = tid_of(c);
-  if (tid != starting) return tid == 0;
   const int probed = c.probed.load(std::memory_order_relaxed);  // relaxed: a number
-  return probed != 0 && arch::raw_syscall(SYS_tkill, probed, 0) == -ESRCH;
+  return tid_of(c) == 0 || (probed != 0 && arch::raw_syscall(SYS_tkill, probed, 0) == -ESRCH);
 }
-
-void reset(ThreadState& s) noexcept { s = {.companion = true, .closed = 1}; }
 
 Companion* unused() noexcept {
   if (Companion* const c = on(0)) return c;
@@ -54,30 +50,20 @@ constinit std::atomic<std::uint32_t> companions{0};
 ThreadState& state_beside_companions() noexcept {
   const std::uintptr_t here = arch::thread_pointer();
   std::uint32_t me = 0;
-  Companion* stranger_to = nullptr;
   for (Companion* c = all.load(std::memory_order_acquire); c != nullptr; c = c->next) {  // [C4]
     if (c->thread_pointer.load(std::memory_order_acquire) != here) continue;  // [C5] pairs with the release in add_companion()
     if (me == 0) me = own_tid();
-    const std::uint32_t tid = tid_of(*c);
-    if (tid == me) return c->own;
-    if (tid != 0 && c->owner != me && stranger_to == nullptr) stranger_to = c;
+    if (tid_of(*c) == me) return c->state;
   }
-  return stranger_to != nullptr ? stranger_to->others : state_of_thread;
+  return state_of_thread;
 }
 
 Companion* add_companion(std::uintptr_t thread_pointer) noexcept {
-  const Companion* const other = on(thread_pointer);  // it may be the caller, or its brother
   Companion* const c = unused();
   if (c == nullptr) return nullptr;
   __atomic_store_n(&c->tid, starting, __ATOMIC_RELAXED);  // relaxed: published by the thread pointer
   c->probed.store(0, std::memory_order_relaxed);
-  if (other != nullptr) {
-    c->owner = other->owner;
-  } else {
-    c->owner = thread_pointer == arch::thread_pointer() ? own_tid() : 0;
-  }
-  reset(c->own);
-  reset(c->others);
+  c->state = {.companion = true, .closed = 1};
   companions.fetch_add(1, std::memory_order_relaxed);                  // relaxed: see thread_state()
   c->thread_pointer.store(thread_pointer, std::memory_order_release);  // [C5]
   return c;
@@ -87,8 +73,9 @@ bool on_listed_thread_pointer() noexcept {
   return companions.load(std::memory_order_relaxed) != 0 &&
          on(arch::thread_pointer()) != nullptr;  // relaxed: see thread_state()
 }
-void end_companion(std::uint32_t* tid) noexcept { __atomic_store_n(tid, 0, __ATOMIC_RELEASE); }  // as the kernel does
-void probe(Companion& c, int tid) noexcept { c.probed.store(tid, std::memory_order_relaxed); }   // relaxed: a number
+void become(Companion& c) noexcept { __atomic_store_n(&c.tid, own_tid(), __ATOMIC_RELEASE); }  // as the kernel does
+void end_companion(std::uint32_t* tid) noexcept { __atomic_store_n(tid, 0, __ATOMIC_RELEASE); }
+void probe(Companion& c, int tid) noexcept { c.probed.store(tid, std::memory_order_relaxed); }  // relaxed: a number
 
 bool remove_gone_companions() noexcept {
   for (Companion* c = all.load(std::memory_order_relaxed); c != nullptr; c = c->next) {
