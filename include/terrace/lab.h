@@ -112,10 +112,8 @@ struct terrace_lab_config {
      terrace_lab_collected(). 0: no such limit; else needs young_bytes. */
   unsigned buffers_permille;
 
-  /*
-   * The runtime's functions. They are called by several threads at once, by any thread that allocates. They must not call
-   * functions of this file, must not wait for a safepoint, and must not unwind through the engine.
-   */
+  /* The runtime's functions. They are called by several threads at once, by any thread that allocates. They must not call
+     functions of this file, must not wait for a safepoint, and must not unwind through the engine. */
   void* self; /* their first argument */
   /* At least `min` bytes of the space, `desired` if there are as many; *actual says how many. `node` is the NUMA node that the
      memory is for, by its place in /sys/devices/system/node/online, from 0 on; 0 on a machine of one. Start and *actual are
@@ -126,17 +124,14 @@ struct terrace_lab_config {
   void* (*source)(void* self, unsigned node, size_t min, size_t desired, size_t* actual);
   /* Bytes that source() can still hand out, about. NULL if stop_permille is 0. */
   size_t (*available)(void* self);
-  /* Makes [start, end), of at least `min_fill` bytes and in no use, walkable: a dead object. NULL: tails are left as they
-     are. */
+  /* Makes [start, end), unused and of at least `min_fill` bytes, walkable: a dead object. NULL: tails stay as they are. */
   void (*fill)(void* self, void* start, void* end);
 };
 
 struct terrace_lab_heap; /* in memory that the runtime brings */
 
-/*
- * What happened on one level since terrace_lab_init(). A LAB is a buffer of that level. All numbers only grow. The names are
- * those of [MP-RCS] table 2 and [HAB] tables I and II.
- */
+/* What happened on one level since terrace_lab_init(). A LAB is a buffer of that level. All numbers only grow. The names are
+   those of [MP-RCS] table 2 and [HAB] tables I and II. */
 struct terrace_lab_counts {
   uint64_t labs;                   /* taken from above */
   uint64_t lab_bytes;              /* in them */
@@ -183,8 +178,7 @@ struct terrace_lab_thread {
 };
 
 /**
- * terrace_lab_heap_bytes - how much memory terrace_lab_init() needs: some 40 KiB, and 256 bytes per buffer of a core or slot,
- * last-level cache or node.
+ * terrace_lab_heap_bytes - for terrace_lab_init(): some 40 KiB, and 256 per buffer of a core or slot, last-level cache or node.
  * Returns 0 and errno EINVAL when the configuration is invalid: another abi; no source; an alignment that is no power of two
  * from 8 to 4096; a size or min_fill that is no multiple of it; min_size > size or size > max_size; min_size below twice
  * min_fill, if that is more than the alignment; a boundary that is no power of two or below the alignment; a policy or permille
@@ -270,7 +264,6 @@ void* terrace_lab_allocate_aligned(struct terrace_lab_thread* thread, size_t siz
  * terrace_lab_allocated_bytes - of the objects, padding included, that @thread has been given since it was attached; those that
  * it took in line from its TLAB, too. Not of those of the core's buffer by terrace_lab_allocate_core() or emitted code: to
  * count them would cost a third of what they cost (docs/adr/0022); they are part of the core level's lab_bytes.
- *
  * Threads: by the one that allocates with @thread, or at a safepoint. Cost: three loads.
  */
 uint64_t terrace_lab_allocated_bytes(const struct terrace_lab_thread* thread);
@@ -368,8 +361,7 @@ void terrace_lab_collected(struct terrace_lab_heap* heap, size_t young_bytes);
  * @threads: that have allocated since the last collection, from whatever buffer.
  * @unused_bytes: in their TLABs when these were retired for this collection; 0 while the association is by core.
  * @largest_bytes: the largest size that one of their TLABs has now.
- * Several reports before one collection add up. Requires the same safepoint. Threads: one at a time. Cost: a lock.
- * From [MP-RCS] 5.2.
+ * Reports before one collection add up. [MP-RCS] 5.2. Requires the same safepoint. Threads: one at a time. Cost: a lock.
  */
 void terrace_lab_report_tlabs(struct terrace_lab_heap* heap, unsigned threads, uint64_t unused_bytes, size_t largest_bytes);
 
