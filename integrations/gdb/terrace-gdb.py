@@ -167,7 +167,7 @@ class Umem(gdb.Command):  # type: ignore[misc]  # gdb has no types
 
     def invoke(self, argument: str, from_tty: bool) -> None:  # noqa: ARG002
         try:
-            report = run(_target(), _address, gdb.string_to_argv(argument))
+            report, _ = run(_target(), _address, gdb.string_to_argv(argument))
         except TerraceError as error:
             raise gdb.GdbError(str(error)) from None
         gdb.write("".join(f"{line}\n" for line in report))

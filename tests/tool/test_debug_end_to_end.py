@@ -304,6 +304,8 @@ def test_verify_finds_a_block_that_is_held_twice(core, tmp_path):
     copy.write_bytes(damaged)
     done = terrace("verify", copy)
     assert done.returncode == 1
+    assert said("umem", copy, "verify") == (1, done.stdout.splitlines())
+    assert said("umem", core, "verify")[0] == 0
     assert re.search(r"block 0x[0-9a-f]+ is in the .* and the ", done.stdout)
 
 

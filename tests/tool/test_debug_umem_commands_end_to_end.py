@@ -9,7 +9,7 @@ import re
 from random import Random
 
 import pytest
-from debugged import compiled, in_gdb, report, running, said
+from debugged import aborted, compiled, in_gdb, report, running, said
 from debugged_umem import LEAKED_BY_SIZE, UMEM_MALLOC, addresses, needs_umem, rows, total_of, umem
 from terrace.errors import TerraceError
 
@@ -44,9 +44,10 @@ def test_umem_cache_has_flags_and_sizes(program):
 
 def test_verify_tells_damaged_objects(program):
     with running(program, "broken", LD_PRELOAD="", UMEM_DEBUG="default") as process:
-        shown = umem(process.pid, "umem_verify")
-        one = umem(process.pid, "umem_verify", "broken")
+        status, shown = said("umem", process.pid, "umem_verify")
+        status_of_one, one = said("umem", process.pid, "umem_verify", "broken")
         whole = umem(process.pid, "umem_verify", "whole")
+    assert (status, status_of_one) == (1, 1)
     verdicts = {line.split()[0]: " ".join(line.split()[2:]) for line in shown[1:]}
     assert verdicts["broken"] == "2 corrupt buffers"
     assert {v for name, v in verdicts.items() if name != "broken"} == {"clean"}
@@ -59,6 +60,13 @@ def test_verify_tells_damaged_objects(program):
     assert modified and beyond, one
     assert int(modified[2], 16) - int(modified[1], 16) == 24
     assert whole == ["Summary for cache 'whole'", "  clean"]
+
+
+def test_verify_of_a_core_exits_with_1_when_objects_are_damaged(program, tmp_path):
+    damaged = aborted(program, tmp_path, "broken", LD_PRELOAD="", UMEM_DEBUG="default")
+    for words in [(), ("broken",)]:
+        assert said("umem", damaged, "umem_verify", *words)[0] == 1
+    assert said("umem", damaged, "umem_verify", "whole")[0] == 0
 
 
 def test_objects_that_are_sound_are_clean(audited_core):

@@ -128,7 +128,7 @@ def _report(target: Target, options: argparse.Namespace) -> tuple[list[str], int
         from terrace.debug.umem.commands import run as run_umem
 
         words = options.words if options.subcommand == "umem" else _users(options)
-        return run_umem(target, parse_address, words), 0
+        return run_umem(target, parse_address, words)
     if options.subcommand == "findleaks":
         return findleaks(target, options.all, options.through), 0
     if options.subcommand == "whatis":

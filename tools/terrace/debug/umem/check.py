@@ -99,18 +99,20 @@ def umem_verify(context: Context, words: list[str]) -> list[str]:
         head = f"Summary for cache '{cache.name}'"
         if not lines:
             return [head, "  clean"]
+        context.status = 1
         more = [f"  and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
         return [head, *(f"  {line}" for line in lines[:_MOST]), *more, *_noted(context)]
     if not known:
         return ["no cache has anything to verify: start the program with UMEM_DEBUG=guards"]
-    rows, any_fault = [], False
+    rows = []
     for cache in known.values():
         number = len({line.split()[1] for line in faults(context, cache)})
-        any_fault |= number > 0
+        if number:
+            context.status = 1
         verdict = count(number, "corrupt buffer") if number else "clean"
         rows.append([cache.name, f"{cache.address:x}", verdict])
     columns = [Column("Cache Name"), Column("Addr"), Column("Cache Integrity")]
-    return [*table(columns, rows), *(_noted(context) if any_fault else [])]
+    return [*table(columns, rows), *(_noted(context) if context.status else [])]
 
 
 def _noted(context: Context) -> list[str]:

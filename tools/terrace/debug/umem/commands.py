@@ -37,7 +37,8 @@ def _umastat(context: Context, words: list[str]) -> list[str]:
 def _verify(context: Context, words: list[str]) -> list[str]:
     if words:
         raise TerraceError("usage: verify", 2)
-    return commands.verify(context.target)[0]
+    lines, context.status = commands.verify(context.target)
+    return lines
 
 
 def _whatis(context: Context, words: list[str]) -> list[str]:
@@ -85,10 +86,14 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def run(target: Target, evaluate: Callable[[str], int], words: list[str]) -> list[str]:
-    """What a command says. What can not be decoded is one line, whatever the memory holds."""
+def run(target: Target, evaluate: Callable[[str], int], words: list[str]) -> tuple[list[str], int]:
+    """What a command says, and the exit status.
+
+    What can not be decoded is one line, whatever the memory holds.
+    """
     if not words or words[0] not in COMMANDS:
         said = f"there is no command {words[0]}: " if words else "usage: one of "
         raise TerraceError(said + ", ".join(COMMANDS), 2)
     with damage.expected(words[0]):
-        return COMMANDS[words[0]](Context(target, evaluate), words[1:])
+        context = Context(target, evaluate)
+        return COMMANDS[words[0]](context, words[1:]), context.status

@@ -55,6 +55,7 @@ class Context:
 
     target: Target
     evaluate: Callable[[str], int]
+    status: int = 0  # to exit with: 1 when a command has found a fault
 
     @cached_property
     def umem(self) -> UmemLayout:
