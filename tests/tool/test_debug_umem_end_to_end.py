@@ -172,6 +172,7 @@ def test_memory_by_size_behind_a_firewall_is_counted_and_looked_at(program, debu
         of_malloc = addresses(umem(process.pid, "walk", "umem", "umem_alloc_4096"))
         told = report("whatis", process.pid, f"{of_malloc[0] + 100:#x}")
         untold = report("whatis", process.pid, f"{live[0]:#x}")
+        leaked = addresses(umem(process.pid, "walk", "leakbuf"))
         asked = rows(umem(process.pid, "umem_malloc_info"))
 
     def first(lines: list[str], cache: str) -> list[str]:
@@ -189,6 +190,10 @@ def test_memory_by_size_behind_a_firewall_is_counted_and_looked_at(program, debu
     assert told[0] == f"{of_malloc[0]:#x}+0x64 is allocated, cache umem_alloc_4096"
     assert told[1] == f"{of_malloc[0] + 16:#x} is what malloc has returned"
     assert not any("malloc" in line for line in untold[1:])
+    # Shown is what the program got; the walker has objects.
+    for cache, objects, tags in (("umem_alloc_4096", of_malloc, 16), ("umem_alloc_1152", live, 0)):
+        shown = {int(word, 16) for word in first(leaks, cache) if word.startswith("0x")}
+        assert shown == {object_ + tags for object_ in objects if object_ in leaked}
     assert asked["umem_alloc_4096"][3:6] == ["8", "3000", "24000"]
     assert "umem_alloc_1152" not in asked
 

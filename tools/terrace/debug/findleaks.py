@@ -22,6 +22,7 @@ from terrace.debug.tables import Column, table
 from terrace.debug.target import Capture, Target
 from terrace.debug.umem.leaks import AuditedGroup, audited_groups, audited_lines
 from terrace.debug.umem.logs import LogReader
+from terrace.debug.umem.malloc_tags import MallocTags
 from terrace.debug.umem.records import Debugged
 from terrace.messages import count
 
@@ -128,6 +129,17 @@ def group(heap: Heap, capture: Capture, leaked: Ints, graph: Graph) -> list[Grou
     return sorted(groups, key=lambda g: -g.bytes)
 
 
+def show_as_returned(target: Target, heap: Heap, capture: Capture, groups: list[Group]) -> None:
+    """Samples of malloc's blocks are what malloc returned: the program knows no other address."""
+    if target.umem is None:
+        return
+    tags = MallocTags(target.umem, capture.memory, heap)
+    for g in groups:
+        numbers = heap.numbers_at(np.array(g.samples, np.uint64)).tolist()
+        pairs = zip(g.samples, numbers, strict=True)
+        g.samples = [tags.returned(number) or address for address, number in pairs]
+
+
 def find(target: Target) -> Findings:
     layout = target.layout
     capture = target.capture(readable_data, registers=True)
@@ -160,6 +172,7 @@ def find(target: Target) -> Findings:
     everything = np.flatnonzero(heap.allocated)
     sizes = int(heap.sizes(everything).sum())
     groups = group(heap, capture, leaked, graph)
+    show_as_returned(target, heap, capture, groups)
     audited = audited_groups(heap, debugged, leaked) if debugged is not None else []
     has_stacks = debugged is not None and any(map(debugged.has_audit, debugged.caches))
     marked = time.monotonic() - began

@@ -9,7 +9,7 @@ from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Target
 from terrace.debug.umem.arenas import ArenaReader
-from terrace.debug.umem.caches import CacheReader
+from terrace.debug.umem.malloc_tags import MallocTags
 from terrace.debug.umem.records import RecordReader, happened
 
 
@@ -30,20 +30,10 @@ def segment_lines(target: Target, address: int) -> list[str]:
 
 def malloc_lines(target: Target, heap: Heap, number: int) -> list[str]:
     """What malloc has returned, where it has a tag before it: under UMEM_DEBUG."""
-    umem, owner = target.umem, heap.owner(number)
-    if umem is None or not heap.allocated[number]:
+    if target.umem is None or not heap.allocated[number]:
         return []
-    by_size = CacheReader(umem, target.memory).default_caches()
-    if not by_size or owner.cache not in by_size | {0}:
-        return []
-    start = int(heap.addresses(np.array([number], np.int64))[0])
-    size = umem.field("malloc_tag").size  # of two, the second one says what the block is
-    raw = target.memory.sparse(start + size, size).tobytes()
-    total = umem.within(raw, "malloc_tag.size")
-    magic = (total + umem.within(raw, "malloc_tag.stat")) & 0xFFFFFFFF
-    if magic in [umem.constant(f"malloc_magic.{kind}") for kind in ("long", "huge", "aligned")]:
-        return [f"{start + 2 * size:#x} is what malloc has returned"]
-    return []
+    returned = MallocTags(target.umem, target.memory, heap).returned(number)
+    return [] if returned is None else [f"{returned:#x} is what malloc has returned"]
 
 
 def record_lines(target: Target, heap: Heap, number: int) -> list[str]:
