@@ -84,7 +84,8 @@ Cache* allocate_description() noexcept {
   return memory == nullptr ? nullptr : new (memory) Cache{};
 }
 
-void tell_of_new(const Cache& c) noexcept {
+// A message takes half a KiB of stack: noinline keeps that out of the frames of those who may have something to say.
+__attribute__((noinline)) void tell_of_new(const Cache& c) noexcept {
   if (!options.tells_all) return;
   Message()
       .text("umem allocator: cache ")
@@ -96,6 +97,38 @@ void tell_of_new(const Cache& c) noexcept {
       .text("\n");
 }
 
+// False: no memory. noinline: memory for the description has been allocated before, without this frame on the stack.
+__attribute__((noinline)) bool set_up(Cache& c, const Wanted& w) noexcept {
+  std::strncpy(c.name, w.name, sizeof c.name - 1);
+  c.size = w.size;
+  c.align = alignment_of(w);
+  c.never_in_it = ~std::uintptr_t{0};
+  c.construct = w.construct;
+  c.destruct = w.destruct;
+  c.reclaim = w.reclaim;
+  c.private_data = w.private_data;
+  c.source = w.source;
+  c.flags = w.flags;
+  c.debug = debug_flags_of(w);
+  c.verify = verified_bytes(w.size, c.debug);
+  if ((c.debug & debug_firewall) != 0) {
+    // no class: each has pages of its own
+  } else if (!may_have_class(c)) {
+    if (c.source != nullptr && (c.flags & UMC_NOTOUCH) != 0) c.debug &= debug_nomagazine;  // pieces may be no memory
+    if (needs_handles(c)) make_handles(c);
+  } else if (!make_class(c)) {
+    return false;
+  }
+  // Where slots are threads', and where each object is looked at, the fast paths are not taken.
+  if (heap.core().rung() != percpu::Rung::thread && has_magazines(c) && !is_debugged(c)) {
+    c.base = heap.core().object_base(c.home);
+    c.never_in_it = heap::object_classes[c.home].shape.alignment() - 1;
+  }
+  caches.add(c);
+  tell_of_new(c);
+  return true;
+}
+
 }  // namespace
 
 Cache* create(const Wanted& w) noexcept {
@@ -105,51 +138,27 @@ Cache* create(const Wanted& w) noexcept {
   }
   const int saved = errno;
   Cache* const c = heap.ready() ? allocate_description() : nullptr;
-  if (c == nullptr) {
-    errno = EAGAIN;
-    return nullptr;
+  if (c != nullptr && set_up(*c, w)) {
+    errno = saved;
+    return c;
   }
-  std::strncpy(c->name, w.name, sizeof c->name - 1);
-  c->size = w.size;
-  c->align = alignment_of(w);
-  c->never_in_it = ~std::uintptr_t{0};
-  c->construct = w.construct;
-  c->destruct = w.destruct;
-  c->reclaim = w.reclaim;
-  c->private_data = w.private_data;
-  c->source = w.source;
-  c->flags = w.flags;
-  c->debug = debug_flags_of(w);
-  c->verify = verified_bytes(w.size, c->debug);
-  if ((c->debug & debug_firewall) != 0) {
-    // no class: each has pages of its own
-  } else if (!may_have_class(*c)) {
-    if (c->source != nullptr && (c->flags & UMC_NOTOUCH) != 0) c->debug &= debug_nomagazine;  // pieces may be no memory
-    if (needs_handles(*c)) make_handles(*c);
-  } else if (!make_class(*c)) {
-    heap.free_plain(c);
-    errno = EAGAIN;
-    return nullptr;
-  }
-  // Where slots are threads', and where each object is looked at, the fast paths are not taken.
-  if (heap.core().rung() != percpu::Rung::thread && has_magazines(*c) && !is_debugged(*c)) {
-    c->base = heap.core().object_base(c->home);
-    c->never_in_it = heap::object_classes[c->home].shape.alignment() - 1;
-  }
-  caches.add(*c);
-  tell_of_new(*c);
-  errno = saved;
-  return c;
+  if (c != nullptr) heap.free_plain(c);
+  errno = EAGAIN;
+  return nullptr;
 }
 
 namespace {
 
-void report_not_empty(const Cache& c) noexcept {
+__attribute__((noinline)) void report_not_empty(const Cache& c) noexcept {
   char buf[128];
   Writer line(buf, sizeof buf);
   line.text("umem_cache_destroy: '").text(c.name).text("' (").pointer(&c).text(") not empty\n");
   os::write_all(os::standard_error, line.written());
   if (!options.verbose) Message().text(line.written());
+}
+
+__attribute__((noinline)) void tell_of_end(const Cache& c) noexcept {
+  Message().text("umem allocator: cache ").text(c.name).text(" is destroyed\n");
 }
 
 }  // namespace
@@ -167,7 +176,7 @@ void destroy(Cache* c) noexcept {
     if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
     empty &= c->allocated.read() == c->freed.read();
   }
-  if (options.tells_all) Message().text("umem allocator: cache ").text(c->name).text(" is destroyed\n");
+  if (options.tells_all) tell_of_end(*c);
   if (empty) {
     heap.free_plain(c);
   } else {

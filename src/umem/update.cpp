@@ -36,8 +36,10 @@ bool is_due(std::atomic<std::uint64_t>& last) noexcept {
 
 void age() noexcept { heap::heap.age_prepared_objects(); }
 
+__attribute__((noinline)) void tell_of_reap() noexcept { Message().text("umem allocator: caches are reaped\n"); }
+
 void reclaim_and_age() noexcept {
-  if (options.tells_all) Message().text("umem allocator: caches are reaped\n");
+  if (options.tells_all) tell_of_reap();  // not inline: half a KiB of stack
   caches.for_each([](Cache& c) {
     if (c.reclaim != nullptr) c.reclaim(c.private_data);
   });
@@ -53,11 +55,12 @@ void run(void (*work)() noexcept) noexcept {
   under_way.store(false, std::memory_order_release);  // pairs with begin(): one at a time
 }
 
-// Its thread is not the program's: no handler of the program's runs there.
+// Its thread is not the program's: no handler of the program's runs there. One thread at a time is here, as under_way is its
+// own, so what pthread_create needs is static: it takes 700 bytes of stack itself.
 bool start(void (*work)() noexcept) noexcept {
-  pthread_attr_t attributes;
+  static pthread_attr_t attributes;
+  static sigset_t all, before;
   if (pthread_attr_init(&attributes) != 0) return false;
-  sigset_t all, before;
   sigfillset(&all);
   const auto body = [](void* work_of_thread) -> void* {
     run(reinterpret_cast<void (*)() noexcept>(work_of_thread));

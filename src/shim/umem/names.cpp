@@ -43,7 +43,7 @@ static_assert([] {
   return true;
 }());
 
-void* allocate_plainly(std::size_t size) {
+__attribute__((noinline)) void* allocate_plainly(std::size_t size) {
   const std::size_t page = os::page_size();
   if (size % page == 0) return heap::heap.allocate_aligned(size, page);
   if (size % cache_line == 0 && size > heap::SizeRule::fine_max) return heap::heap.allocate_aligned(size, cache_line);
@@ -79,16 +79,22 @@ void* debugged(int flags, const umem_cache_t* cache, std::size_t size, Attempt a
   return p;
 }
 
-__attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
-  if (void* const object = allocate_by_default_cache(size)) return object;
-  if (size == 0) return nullptr;
-  umem::update_if_due();
-  if (!umem::default_caches_on()) return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
+__attribute__((cold, noinline)) void* allocate_by_tables(std::size_t size, int flags) {
   return debugged(flags, nullptr, size, [=] {
     void* const p = umem::allocate_by_size(size);
     if (p == nullptr) errno = ENOMEM;
     return p;
   });
+}
+
+// What takes more stack is no part of its frame: below it lies the longest way of malloc.
+__attribute__((cold, noinline)) void* allocate_rest(std::size_t size, int flags) {
+  if (void* const object = allocate_by_default_cache(size)) return object;
+  if (size == 0) return nullptr;
+  umem::update_if_due();
+  if (umem::default_caches_on()) return allocate_by_tables(size, flags);
+  if ((flags & UMEM_NOFAIL) == 0) return allocate_plainly(size);
+  return umem::until_it_succeeds(flags, [=] { return allocate_plainly(size); });
 }
 
 void* allocate_aligned(std::size_t size, std::size_t align, int flags) {

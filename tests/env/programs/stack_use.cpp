@@ -1,39 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // How much stack the calls take, from the caller's stack pointer down, on a painted stack; and a handler that allocates, frees
 // and trims on a signal stack of 8,192 bytes, which was enough for a long time (SIGSTKSZ). argv: the most bytes.
-#include "env_test.h"
+#include "stack.h"
 
-#include <algorithm>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <ucontext.h>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
 
 namespace {
 
-constexpr std::size_t kib = 1024, mib = 1024 * kib;
 constexpr int count = 20000;
 void* blocks[count];
 Random random_numbers{3};
-std::uintptr_t caller = 0;  // the lowest stack pointer from which calls are made
-
-#if defined(__x86_64__)
-inline std::uintptr_t stack_pointer() {
-  std::uintptr_t sp = 0;
-  asm volatile("mov %%rsp, %0" : "=r"(sp));
-  return sp;
-}
-#else
-inline std::uintptr_t stack_pointer() {
-  std::uintptr_t sp = 0;
-  asm volatile("mov %0, sp" : "=r"(sp));
-  return sp;
-}
-#endif
-
-// In each function that calls what is measured.
-inline void calls_from_here() { caller = std::min(caller, stack_pointer()); }
 
 void shuffle(int n) {
   for (int i = n - 1; i > 0; --i) std::swap(blocks[i], blocks[random_numbers.below(static_cast<std::uint64_t>(i) + 1)]);
@@ -147,45 +125,9 @@ void exhaust() {
   setrlimit(RLIMIT_AS, &before);
 }
 
-struct Operation {
-  const char* name;
-  void (*run)();
-};
 constexpr Operation operations[] = {{"small", small},    {"middle", middle}, {"large", large},    {"others", others},
                                     {"ticks", ticks},    {"trim", trim},     {"fork", fork_once}, {"exhaust", exhaust},
                                     {"after it", small}, {"trim", trim}};
-
-constexpr std::size_t stack_size = 256 * kib;
-constexpr unsigned char paint = 0xa5;
-ucontext_t here, there;
-const Operation* current = nullptr;
-
-__attribute__((noinline)) void run_current() {
-  caller = stack_pointer();
-  current->run();
-}
-
-std::size_t measured(const Operation& operation, unsigned char* stack) {
-  current = &operation;
-  std::memset(stack, paint, stack_size);
-  getcontext(&there);
-  there.uc_stack.ss_sp = stack;
-  there.uc_stack.ss_size = stack_size;
-  there.uc_link = &here;
-  makecontext(&there, run_current, 0);
-  swapcontext(&here, &there);
-  std::size_t unused = 0;
-  while (unused < stack_size && stack[unused] == paint) ++unused;
-  return caller - reinterpret_cast<std::uintptr_t>(stack + unused);
-}
-
-void* with_guard_below(std::size_t size) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  auto* const memory =
-      static_cast<char*>(mmap(nullptr, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  check(memory != MAP_FAILED && mprotect(memory, page, PROT_NONE) == 0, "no stack");
-  return memory + page;
-}
 
 void handler(int) {
   small();
@@ -219,16 +161,7 @@ int main(int argc, char** argv) {
   const std::size_t most = std::strtoull(argv[1], nullptr, 10);
   pthread_t other{};
   check(pthread_create(&other, nullptr, wait_for_ever, nullptr) == 0, "pthread_create");
-  auto* const stack = static_cast<unsigned char*>(with_guard_below(stack_size));
-  std::size_t worst = 0;
-  for (const Operation& operation : operations) {
-    const std::size_t bytes = measured(operation, stack);
-    char line[80];
-    std::snprintf(line, sizeof line, "%s: %zu bytes\n", operation.name, bytes);
-    say(STDOUT_FILENO, line);
-    worst = std::max(worst, bytes);
-  }
-  check(worst <= most, "a call takes more stack than it may");
+  check(worst_of(operations) <= most, "a call takes more stack than it may");
   on_a_small_signal_stack();
   ok();
 }
