@@ -52,6 +52,38 @@ TEST(UmemAlloc, zalloc_is_zeroed) {
   }
 }
 
+// Harmless where nobody looks at it: the heap knows each block by its address. UMEM_DEBUG tells it (messages/aligned_*.c).
+TEST(UmemAlloc, aligned_memory_freed_by_umem_free_is_whole_and_comes_back) {
+  constexpr std::size_t most = std::size_t{1} << 20, lost_would_be = std::size_t{1} << 30;
+  rlimit before{}, limit{};
+  getrlimit(RLIMIT_AS, &before);
+  limit = before;
+  limit.rlim_cur = lost_would_be + (lost_would_be >> 1);
+  setrlimit(RLIMIT_AS, &limit);
+  std::size_t bytes = 0;
+  while (bytes < 8 * lost_would_be) {
+    for (std::size_t align = 16; align <= most; align *= 4) {
+      for (std::size_t size = 16; size <= most; size = size * 3 / 2 + 8) {
+        char* blocks[4];
+        for (int i = 0; i < 4; ++i) {
+          blocks[i] =
+              static_cast<char*>(i % 2 == 0 ? umem_alloc_align(size, align, UMEM_DEFAULT) : umem_alloc(size, UMEM_DEFAULT));
+          ASSERT_NE(blocks[i], nullptr) << size << " at " << align << " after " << bytes;
+          EXPECT_EQ(at(blocks[i]) % (i % 2 == 0 ? align : 16), 0U);
+          blocks[i][0] = blocks[i][size - 1] = static_cast<char>(i);
+        }
+        for (int i = 0; i < 4; ++i) {
+          EXPECT_EQ(blocks[i][0], i);
+          EXPECT_EQ(blocks[i][size - 1], i);
+          umem_free(blocks[i], size);
+        }
+        bytes += 2 * size;
+      }
+    }
+  }
+  setrlimit(RLIMIT_AS, &before);
+}
+
 TEST(UmemAlloc, takes_alignments) {
   for (std::size_t align = 1; align <= 1 << 20; align *= 2) {
     for (const std::size_t size : {1UL, 24UL, 1000UL, 70000UL}) {
