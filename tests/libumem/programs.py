@@ -5,7 +5,8 @@ that come and go beside other work.
 
 A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
 whether it is to be setuid, how it ends, and all of what it says on standard error. %p is an address,
-%x and %d numbers, "..." any lines. With several lines of UMEM_DEBUG it runs once with each, and with
+%x and %d numbers, "..." any lines; "[record of CACHE, and the end]" is what a fault of an object with a
+record says after its first line. With several lines of UMEM_DEBUG it runs once with each, and with
 "on every rung" so often.
 """
 
@@ -25,6 +26,14 @@ from pathlib import Path
 SKIPPED = "skipped"
 HERE = Path(__file__).resolve().parent
 _RUNGS = ["mm_cid", "cpu_id", "getcpu", "thread"]
+_RECORD = re.compile(r"\[record of (\S+), and the end\]")
+_OF_RECORD = """buffer=%p  bufctl=%p  cache: {0}
+previous transaction on buffer %p:
+thread=%d  time=T-%d.%d  slab=%p  cache: {0}
+...
+umem: heap corruption detected
+stack trace:
+..."""
 _FIELDS = {"%p": "0x[0-9a-f]+", "%x": "[0-9a-f]+", "%d": "[0-9]+"}
 
 
@@ -43,6 +52,7 @@ class Program:
     def read(cls, source: Path) -> Program:
         comment = source.read_text(encoding="utf-8").partition("/*")[2].partition("*/")[0]
         head, _, says = comment.partition("says:")
+        says = _RECORD.sub(lambda found: _OF_RECORD.format(found[1]), says)
         program = cls(source, says=[line.strip() for line in says.splitlines() if line.strip()])
         for line in head.splitlines():
             name, _, value = (part.strip() for part in line.partition(":"))
@@ -139,7 +149,9 @@ def main() -> int:
         for source in sources:
             if arguments.names and source.stem not in arguments.names:
                 continue
-            wrong = _run(Program.read(source), arguments.libraries, arguments.include, Path(scratch))
+            wrong = _run(
+                Program.read(source), arguments.libraries, arguments.include, Path(scratch)
+            )
             if wrong == SKIPPED:
                 print(f"{'skipped':7} {source.stem}: needs root, and folders that others may use")
                 continue

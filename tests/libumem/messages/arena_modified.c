@@ -5,13 +5,7 @@
    says:
    umem allocator: buffer modified after being freed
    modification occurred at offset 0x10 (0xdeadbeefdeadbeef replaced by 0xdeadbeefdeadbe01)
-   buffer=%p  bufctl=%p  cache: pieces
-   previous transaction on buffer %p:
-   thread=%d  time=T-%d.%d  slab=%p  cache: pieces
-   ...
-   umem: heap corruption detected
-   stack trace:
-   ...
+   [record of pieces, and the end]
 */
 #include "arena.h"
 

@@ -4,13 +4,7 @@
    ends: SIGABRT
    says:
    umem allocator: redzone violation: write past end of buffer
-   buffer=%p  bufctl=%p  cache: pieces
-   previous transaction on buffer %p:
-   thread=%d  time=T-%d.%d  slab=%p  cache: pieces
-   ...
-   umem: heap corruption detected
-   stack trace:
-   ...
+   [record of pieces, and the end]
 */
 #include "arena.h"
 

@@ -5,13 +5,7 @@
    ends: SIGABRT
    says:
    umem allocator: redzone violation: write past end of buffer
-   buffer=%p  bufctl=%p  cache: umem_oversize
-   previous transaction on buffer %p:
-   thread=%d  time=T-%d.%d  slab=%p  cache: umem_oversize
-   ...
-   umem: heap corruption detected
-   stack trace:
-   ...
+   [record of umem_oversize, and the end]
 */
 #include <umem.h>
 

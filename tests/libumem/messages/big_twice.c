@@ -4,13 +4,7 @@
    ends: SIGABRT
    says:
    umem allocator: duplicate free: buffer freed twice
-   buffer=%p  bufctl=%p  cache: umem_oversize
-   previous transaction on buffer %p:
-   thread=%d  time=T-%d.%d  slab=%p  cache: umem_oversize
-   ...
-   umem: heap corruption detected
-   stack trace:
-   ...
+   [record of umem_oversize, and the end]
 */
 #include <umem.h>
 
