@@ -84,8 +84,8 @@ void umem_free(void* memory, size_t size);
 
 /*
  * As umem_alloc(), at a multiple of `align`, a power of two (less than 8: 8). NULL for size 0, and with EINVAL when `align` is
- * no power of two. Given back by umem_free_align() with the same size. umem_free() does the same, and is told with UMEM_DEBUG only.
- * The names ending in -ed are those that OpenZFS uses.
+ * no power of two. Given back by umem_free_align() with the same size. umem_free() does the same, and is told with UMEM_DEBUG
+ * only. The names ending in -ed are those that OpenZFS uses.
  */
 void* umem_alloc_align(size_t size, size_t align, int flags);
 void umem_free_align(void* memory, size_t size);
