@@ -178,7 +178,7 @@ struct terrace_lab_thread {
 };
 
 /**
- * terrace_lab_heap_bytes - for terrace_lab_init(): some 40 KiB, and 256 per buffer of a core or slot, last-level cache or node.
+ * terrace_lab_heap_bytes - for terrace_lab_init(): bytes, some 40 KiB and 256 per buffer of a core or slot, LLC or node.
  * Returns 0 and errno EINVAL when the configuration is invalid: another abi; no source; an alignment that is no power of two
  * from 8 to 4096; a size or min_fill that is no multiple of it; min_size > size or size > max_size; min_size below twice
  * min_fill, if that is more than the alignment; a boundary that is no power of two or below the alignment; a policy or permille
