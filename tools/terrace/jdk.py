@@ -12,6 +12,7 @@ from terrace import (
     jdk_agent,
     jdk_apps,
     jdk_build,
+    jdk_fuzz,
     jdk_gtest,
     jdk_jtreg,
     jdk_page,
@@ -61,11 +62,13 @@ SUITES: dict[str, Callable[[Session], Suite]] = {
     "apps": jdk_apps.run,
     "jtreg": jdk_jtreg.run,
     "tier1": jdk_jtreg.run_tier1,
+    "areas": jdk_jtreg.run_areas,
     "hab": jdk_jtreg.run_of_queue,
     "gtest": jdk_gtest.run,
     "agent": jdk_agent.run,
     "watch": jdk_watch.run,
     "stress": jdk_stress.run,
+    "fuzz": jdk_fuzz.run,
 }
 _ASSERTIONS = ("gtest", "stress")  # on a libjvm with assertions, whatever is asked for
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace jdk test --suite jtreg|tier1|hab`: HotSpot's own regression tests, the queue's too.
+"""`terrace jdk test --suite jtreg|tier1|areas|hab`: HotSpot's own regression tests, the queue's too.
 
 The queue's bring their flags, and run on the patched JVM alone. The others run on both JVMs.
 A test that ends otherwise than on the installed JVM runs once more on both, alone, the installed
@@ -22,6 +22,7 @@ from terrace.jdk_session import (
     ERROR,
     FAILED,
     FIVE,
+    HAB,
     NOT_RUN,
     PASSED,
     STOCK,
@@ -42,7 +43,10 @@ from terrace.messages import say
 from terrace.vm_archive import run_tool
 
 # Below test/ of the source.
-_PARTS = ("hotspot/jtreg", "lib", "jtreg-ext", "jdk/TEST.ROOT", "jdk/jdk/jfr", "jdk/lib")
+_PARTS = (
+    *("hotspot/jtreg", "lib", "jtreg-ext", "jdk/TEST.ROOT", "jdk/jdk/jfr", "jdk/lib"),
+    *("jdk/java/lang/invoke", "jdk/java/lang/reflect", "jdk/java/io/Serializable"),
+)
 _RESULTS = {"Passed": PASSED, "Failed": FAILED, "Error": ERROR}
 _SUMMARY = re.compile(r"^(\S+)\s+(Passed|Failed|Error)\.")
 
@@ -117,8 +121,9 @@ def shorten(tests: Path) -> None:
 def unpack_tests(checkout: Checkout, directory: Path) -> Path:
     """A copy of the tests that this jtreg accepts; they look for /test/lib from where test/ is."""
     tests = directory / "source" / "test"
-    if tests.is_dir():
+    if all((tests / part).exists() for part in _PARTS):
         return tests
+    shutil.rmtree(tests, ignore_errors=True)
     source = read_source(checkout)
     scratch = directory / "unpacking"
     shutil.rmtree(scratch, ignore_errors=True)
@@ -166,6 +171,26 @@ def _build_native(jdk: Path, tests: Path, words: list[str], directory: Path) -> 
             flags = ("-shared", "-fPIC", "-O1", "-w", *(f"-I{path}" for path in include))
             run_tool([compiler, *flags, "-o", str(target), str(source)])
     return native
+
+
+_OFF_AND_FIVE = (Setting("off", patched=()), *FIVE)
+_CORE = (*HAB, "-XX:HABAssociation=core")
+_FLIP = (*HAB, "-XX:HABAssociation=flip")
+
+# Of the suite `areas`: associations and collectors; by core, compilers and layouts of objects.
+AREAS = (
+    *(
+        Setting(f"{name}, {collector}", (f"-XX:+Use{collector}GC",), patched)
+        for name, patched in (("by core", _CORE), ("by thread", HAB), ("flip", _FLIP))
+        for collector in ("Parallel", "G1", "Serial")
+    ),
+    Setting("by core, C1", ("-XX:TieredStopAtLevel=1",), _CORE),
+    Setting("by core, C2", ("-XX:-TieredCompilation",), _CORE),
+    Setting("by core, interpreter", ("-Xint",), _CORE),
+    Setting("by core, compact headers", ("-XX:+UseCompactObjectHeaders",), _CORE),
+    Setting("by core, objects aligned to 16", ("-XX:ObjectAlignmentInBytes=16",), _CORE),
+    Setting("by core, wide references", ("-XX:-UseCompressedOops",), _CORE),
+)
 
 
 class Runner:
@@ -253,16 +278,20 @@ def _once_more(
             found[test] = stock.get(test, NOT_RUN)
 
 
-def _run(session: Session, name: str) -> Suite:
-    """The installed JVM, then the patched one: without flags, and in each of the five settings."""
+def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
+    """The installed JVM, then the patched one in each setting."""
     suite = Suite(name, session.level)
-    settings = usable((Setting("off", patched=()), *FIVE), session.image, suite)
     runner = Runner(session, name)
-    words = [word for word in runner.words if session.wants(word)]
+    chosen = {
+        setting: words
+        for setting in usable(settings, session.image, suite)
+        if (words := [w for w in runner.words if session.wants(f"{setting.name}: {w}")])
+    }
     began = time.monotonic()
-    suite.results[STOCK] = runner.run(session.stock, (), words)
+    union = [word for word in runner.words if any(word in words for words in chosen.values())]
+    suite.results[STOCK] = runner.run(session.stock, (), union)
     suite.print_setting(STOCK)
-    for setting in settings:
+    for setting, words in chosen.items():
         flags = (*setting.stock, *setting.patched)
         found = runner.run(session.image, flags, words)
         _once_more(runner, session, setting, found, suite)
@@ -277,12 +306,17 @@ def _run(session: Session, name: str) -> Suite:
 
 def run(session: Session) -> Suite:
     """Tests in which TLABs and walks of the heap matter."""
-    return _run(session, "jtreg")
+    return _run(session, "jtreg", _OFF_AND_FIVE)
 
 
 def run_tier1(session: Session) -> Suite:
     """HotSpot's first tier of the collectors."""
-    return _run(session, "tier1")
+    return _run(session, "tier1", _OFF_AND_FIVE)
+
+
+def run_areas(session: Session) -> Suite:
+    """What creates objects in ways of its own, in all associations."""
+    return _run(session, "areas", AREAS)
 
 
 def run_of_queue(session: Session) -> Suite:

@@ -13,7 +13,10 @@ from terrace.checkout import Checkout
 from terrace.jdk_session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
 from terrace.jdk_source import integration
 
-SUITES = ("programs", "apps", "jtreg", "tier1", "hab", "gtest", "agent", "watch", "stress")
+SUITES = (
+    *("programs", "apps", "jtreg", "tier1", "areas", "hab", "gtest", "agent", "watch"),
+    *("stress", "fuzz"),
+)
 _ABOUT = {
     "programs": "Programs that compute what does not depend on the JVM; each output, and each\n"
     "file, is compared. HotSpot turns `UseNUMA` off where there is one node, and `UseLargePages`\n"
@@ -31,6 +34,8 @@ _ABOUT = {
     "([tier1.txt](../../integrations/hotspot/tier1.txt)), in the same way. TestObjectGraphAfterGC\n"
     "fails on the installed JDK: a collection that it asks for is a mixed one, which it takes to\n"
     "be a fault.",
+    "areas": "HotSpot's and the JDK's tests of what creates objects in ways of its own\n"
+    "([areas.txt](../../integrations/hotspot/areas.txt)), in the same way.",
     "hab": "The queue's own tests, `test/hotspot/jtreg/gc/hab` in the patched source, with the\n"
     "flags that they bring. The installed JDK does not know these: its row is what has to be.",
     "gtest": "HotSpot's unit tests, linked with a patched libjvm with assertions. The installed\n"
@@ -42,6 +47,9 @@ _ABOUT = {
     "program.",
     "stress": "1,000 threads allocate, keep and check objects, with assertions,\n"
     "`VerifyBeforeGC` and `VerifyAfterGC`.",
+    "fuzz": "Programs made from seeds ([Ways](../../integrations/hotspot/programs/Ways.java)) that\n"
+    "allocate in every way there is, of classes that are used for the first time before and after\n"
+    "the code was compiled. Each test is a choice of flags, of several programs.",
 }
 _INTRODUCTION = """# The patched HotSpot under tests
 

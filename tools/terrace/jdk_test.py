@@ -146,7 +146,7 @@ def compile_programs(checkout: Checkout, jdk: Path) -> Path:
     """Where their classes are."""
     directory = work_directory(checkout) / "test"
     directory.mkdir(parents=True, exist_ok=True)
-    names = ("Churn", "Kinds", "Kept")
+    names = ("Churn", "Kinds", "Kept", "Ways", "WaysSites")
     sources = [integration(checkout) / "programs" / f"{name}.java" for name in names]
     classes = directory / "programs"
     run_tool([str(jdk / "bin" / "javac"), "-d", str(classes), *map(str, sources)])
