@@ -19,6 +19,9 @@ SMALL = ("1K", "4K", "16K")
 YOUNG, MOST = "256m", "1g"
 WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON)}
 RESERVE = "on, reserve kept"
+COSTS = {"16": "16 bytes", "48": "48 bytes", "144": "144 bytes", "array": "byte[32]"}
+# One that stays in the cores' caches, and one where each object is written to memory that no cache has.
+COST_YOUNG = ("8m", YOUNG)
 
 
 def program(options: argparse.Namespace, size: int, count: int) -> Program:
@@ -40,6 +43,15 @@ def _cell(options: argparse.Namespace, size: int, count: int, way: str, sizing: 
     flags = (*heap(YOUNG, MOST, collector), FOREGROUND, *tlab(sizing), *more)
     prefix = "" if collector == "Parallel" else f"{collector}, "
     return Cell(prefix + name(size, count, way, sizing), jvm, flags, program(options, size, count))
+
+
+def cost_name(what: str, way: str, young: str) -> str:
+    return f"cost of {COSTS[what]}, {way}, young space {young}"
+
+
+def _costs() -> list[Cell]:
+    return [Cell(cost_name(what, way, young), PATCHED, (*heap(young, MOST), FOREGROUND, *more), Program(("Cost", what, "0.5", "0.8"), 1.4))
+            for young in COST_YOUNG for what in COSTS for way, more in (("by thread", ON), ("by core", CORE))]
 
 
 def counts() -> tuple[int, int]:
@@ -64,8 +76,7 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     if options.smoke:
         return found
     found += [_cell(options, 48, threads(), RESERVE, t, jvm=PATCHED, more=KEEP_RESERVE) for t in SMALL]
-    found += [_cell(options, size, 1, way, GROWING, jvm=PATCHED, more=more) for size in (48, 144)
-              for way, more in (("by thread", ON), ("by core", CORE))]
+    found += _costs()
     found.append(_cell(options, 48, 2, STOCK, NONE, jvm=STOCK, more=()))
     found += [_cell(options, 48, 64, way, t, jvm=jvm, more=more, collector="G1") for t in ("4K", "16K", GROWING)
               for way, (jvm, more) in WAYS.items()]
@@ -114,20 +125,22 @@ def _reserve(page: Page, results: Rounds) -> None:
 
 
 def _object(page: Page, results: Rounds) -> None:
-    page.say("What an object costs in compiled code, initialised, one thread, with the loop around it: time by core over time from a TLAB. "
-             "The last row: each object by compare-and-swap on the young space, two threads, through the VM as HotSpot does without TLABs; "
-             "time of a thread for an object.")
+    page.say("What an object costs in compiled code, set to zero, one thread, in its processor time, the loop that keeps the last 64 included: by core over "
+             "from a TLAB. In a young space that the caches hold, and in one that they do not: there, an object's memory has to come first, and the stub's "
+             "instructions run meanwhile. The last row: each object by compare-and-swap on the young space, two threads, through the VM as HotSpot does "
+             "without TLABs; time of a thread for an object.")
     rows = []
-    for size in (48, 144):
-        by_core, by_thread = (name(size, 1, way, GROWING) for way in ("by core", "by thread"))
-        cost = over(results, by_thread, by_core)  # rates: the other way round
-        at_most(page, f"object of {size} bytes by core over the TLAB path, initialised", cost, 1.3)
-        rows.append([f"{size} bytes", *(number(_nanoseconds(results, n, 1)) for n in (by_thread, by_core)), shown(cost)])
-        if cost is not None:
-            finding(page, cost.median >= 1, f"{size} bytes: an object by core costs more (paper: 13.9 cycles, 10.2 instructions): {cost}.")
+    for young in COST_YOUNG:
+        for what, named in COSTS.items():
+            by_core, by_thread = (cost_name(what, way, young) for way in ("by core", "by thread"))
+            cost = over(results, by_thread, by_core)  # rates: the other way round
+            at_most(page, f"{named} by core over the TLAB path, young space {young}", cost, 1.3)
+            rows.append([f"{named}, {young}", *(number(_nanoseconds(results, n, 1)) for n in (by_thread, by_core)), shown(cost)])
+            if cost is not None and what == "48":
+                finding(page, cost.median >= 1, f"an object by core costs more (paper: 13.9 cycles, 10.2 instructions): {named}, {young}: {cost}.")
     swap = name(48, 2, STOCK, NONE)
-    rows.append(["48 bytes, compare-and-swap, two threads", number(_nanoseconds(results, swap, 2)), "", ""])
-    page.table(["", "TLAB, ns", "by core, ns", "by core / TLAB"], rows)
+    rows.append([f"48 bytes, {YOUNG}, compare-and-swap, two threads", number(_nanoseconds(results, swap, 2)), "", ""])
+    page.table(["object, young space", "TLAB, ns", "by core, ns", "by core / TLAB"], rows)
 
 
 def _nanoseconds(results: Rounds, key: str, count: int) -> float | None:

@@ -217,6 +217,19 @@ def test_a_test_that_an_ordinary_flag_breaks_is_a_note(session, monkeypatch):
     assert "A: failed; installed JDK, too, -XX:-ResizeTLAB -XX:TLABSize=4k" in note
 
 
+def test_a_filter_chooses_among_tests_and_settings(session, monkeypatch):
+    asked = []
+
+    def answers(jdk_name, _flags, words):
+        asked.append((jdk_name, words))
+        return {"A": PASSED}
+
+    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b"))
+    suite = run_jtreg(session(pattern="flip: gc/b"), monkeypatch, answers)
+    assert asked == [("stock", ["gc/b"]), ("image", ["gc/b"])]
+    assert list(suite.results) == [STOCK, "flip"]
+
+
 def test_the_tests_of_the_queue_run_on_the_patched_jdk_alone(session, monkeypatch, capsys):
     asked = []
 

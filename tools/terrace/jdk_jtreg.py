@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace jdk test --suite jtreg|tier1|areas|hab`: HotSpot's own regression tests, the queue's too.
+"""`terrace jdk test --suite jtreg|tier1|areas|hab`: HotSpot's tests, the queue's too.
 
 The queue's bring their flags, and run on the patched JVM alone. The others run on both JVMs.
 A test that ends otherwise than on the installed JVM runs once more on both, alone, the installed
@@ -163,7 +163,8 @@ def _native_sources(tests: Path, words: list[str]) -> list[Path]:
 def _build_native(jdk: Path, tests: Path, words: list[str], directory: Path) -> Path:
     native = directory / "native"
     native.mkdir(exist_ok=True)
-    include = (jdk / "include", jdk / "include/linux", tests / "lib/native")
+    libraries = (tests / "lib/native", tests / "lib/jdk/test/lib/jvmti")
+    include = (jdk / "include", jdk / "include/linux", *libraries)
     for source in _native_sources(tests, words):
         target = native / f"{source.stem}.so"
         if not target.exists():
