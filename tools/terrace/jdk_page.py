@@ -48,8 +48,9 @@ _ABOUT = {
     "stress": "1,000 threads allocate, keep and check objects, with assertions,\n"
     "`VerifyBeforeGC` and `VerifyAfterGC`.",
     "fuzz": "Programs made from seeds\n"
-    "([Ways](../../integrations/hotspot/programs/Ways.java)) that allocate in every way there is, of classes that are used for the first time before and after\n"
-    "the code was compiled. Each test is a choice of flags, of several programs.",
+    "([Ways](../../integrations/hotspot/programs/Ways.java)) that allocate in\n"
+    "every way there is, of classes that are used for the first time before and after the code\n"
+    "was compiled. Each test is a choice of flags, of several programs.",
 }
 _INTRODUCTION = """# The patched HotSpot under tests
 
