@@ -135,9 +135,9 @@ void DepotLevel::for_each_unprepared(Body body) noexcept {
   });
 }
 
-bool DepotLevel::age() noexcept {
+// noinline: what it needs of the stack is no part of age()'s frame, below which drain_key() lies.
+__attribute__((noinline)) bool DepotLevel::age_memory() noexcept {
   const std::uint32_t depots = depots_.depots();
-  if (depots == 0) return true;
   const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots;
   for (std::uint32_t given_up = 0; round_stacks_ < groups; ++round_stacks_) {
     if (given_up >= magazines_in_a_piece) return false;
@@ -152,8 +152,14 @@ bool DepotLevel::age() noexcept {
       }
     }
   }
-  for_each_unprepared([this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
   round_stacks_ = 0;
+  return true;
+}
+
+bool DepotLevel::age() noexcept {
+  if (!depots_.exist()) return true;
+  if (!age_memory()) return false;
+  for_each_unprepared([this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
   return true;
 }
 
