@@ -13,11 +13,12 @@ import sys
 import cases
 
 SKIP = 77
+WITH_THREADS = ["double_free_across_threads", "double_free_race"]
 TIMEOUT = int(os.environ.get("TERRACE_TEST_TIMEOUT", "60"))  # seconds; emulated machines need longer
 
 
 def stay_on_one_cpu():
-    """A thread that moves between the write and malloc leaves the block in another slot's buffers."""
+    """A thread that moves leaves the blocks that it freed in another slot's buffers: what is found then, and when, is by chance."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
@@ -25,7 +26,7 @@ def run(case, level, programs, environment):
     command = [os.path.join(programs, "misuse_" + case.program), *case.arguments]
     if level == "check":
         environment = dict(environment, TERRACE_CHECK=case.options)
-    pinned = stay_on_one_cpu if case.program.startswith("write_after_free") else None
+    pinned = None if case.program in WITH_THREADS else stay_on_one_cpu
     try:
         result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT, check=False,
                                 preexec_fn=pinned)
