@@ -135,7 +135,7 @@ void DepotLevel::for_each_unprepared(Body body) noexcept {
   });
 }
 
-// noinline: what it needs of the stack is no part of age()'s frame, below which drain_key() lies.
+// noinline, as age_objects(): neither adds to the stack of the other.
 __attribute__((noinline)) bool DepotLevel::age_memory() noexcept {
   const std::uint32_t depots = depots_.depots();
   const std::uint32_t groups = static_cast<std::uint32_t>(level::depot_keys) * depots;
@@ -156,10 +156,14 @@ __attribute__((noinline)) bool DepotLevel::age_memory() noexcept {
   return true;
 }
 
+__attribute__((noinline)) void DepotLevel::age_objects() noexcept {
+  for_each_unprepared([this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
+}
+
 bool DepotLevel::age() noexcept {
   if (!depots_.exist()) return true;
   if (!age_memory()) return false;
-  for_each_unprepared([this](HomeClass h) { drain_key(depots_for(h), key_for(h), h, 1); });
+  age_objects();
   return true;
 }
 

@@ -61,6 +61,7 @@ class DepotLevel {
   bool give_up_oldest(level::Shard& shard, std::size_t key, HomeClass h) noexcept;
   static bool map(const level::Depots::Layout& layout, level::Depots& depots) noexcept;
   bool age_memory() noexcept;
+  void age_objects() noexcept;
   void drain_key(level::Depots& depots, std::size_t key, HomeClass h, unsigned most) noexcept;
   template <class Body>
   void for_each_shard(Body body) noexcept;

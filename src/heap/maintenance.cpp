@@ -37,8 +37,9 @@ std::uint64_t Maintenance::tick() noexcept {
   if (!mutex_.try_lock()) return now;
   update_limits();
   go_on_round();
-  for (level::Budget* const budget : {&levels_.core().budget(), &levels_.processors().budget(), &levels_.nodes().budget()})
-    budget->fade();
+  levels_.core().budget().fade();
+  levels_.processors().budget().fade();
+  levels_.nodes().budget().fade();
   slabs_.tick();
   spans_.decay(now);
   tolerated_.store(0, std::memory_order_relaxed);

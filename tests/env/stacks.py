@@ -19,14 +19,13 @@ def stack_use(h):
 
 def umem_stack_use(h):
     """Of libumem's calls, beside libc's malloc and with malloc on the same heap. With other threads a call that finds an update due
-    starts a thread, and pthread_create allocates. 1,024 bytes are wanted; which call gets a tick, and finds pages to give back in it, is
-    chance, so there are 64 more before this fails."""
+    starts a thread, and pthread_create needs more and allocates."""
     options = {"UMEM_OPTIONS": "reap_interval=0", "LD_BIND_NOW": "1"}
     for setting in h.rungs():
         for preload in ["", os.path.join(os.path.dirname(h.preload), "libumem_malloc.so")]:
             setting.preload = preload
             for environment in [{}, {"TERRACE_DECAY_MS": "1", "TERRACE_BUDGET": "65536"}]:
-                for words in [["1088"], ["1792", "threads"]]:
+                for words in [["1024"], ["1792", "threads"]]:
                     h.run(setting, [h.program("umem_stack_use"), *words], **options, **environment)
 
 
