@@ -9,7 +9,7 @@ from typing import Any
 
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
-from jvms import CORE, GROWING, KEEP_RESERVE, NONE, ON, PATCHED, STOCK, heap, tlab
+from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, heap, tlab
 from page import Page
 from report import plain_numbers
 from shown import at_least, at_most, details, finding, middle, number, over, shown, wasted_percent
@@ -17,8 +17,7 @@ from shown import at_least, at_most, details, finding, middle, number, over, sho
 SIZES = (16, 48, 144)
 SMALL = ("1K", "4K", "16K")
 YOUNG, MOST = "256m", "1g"
-WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON)}
-RESERVE = "on, reserve kept"
+WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE)}
 COSTS = {"16": "16 bytes", "48": "48 bytes", "144": "144 bytes", "array": "byte[32]"}
 # One that stays in the cores' caches, and one where each object is written to memory that no cache has.
 COST_YOUNG = ("8m", YOUNG)
@@ -75,7 +74,6 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     found = [_cell(options, *p[:2], way, p[2], jvm=jvm, more=more) for p in _pairs(options) for way, (jvm, more) in WAYS.items()]
     if options.smoke:
         return found
-    found += [_cell(options, 48, threads(), RESERVE, t, jvm=PATCHED, more=KEEP_RESERVE) for t in SMALL]
     found += _costs()
     found.append(_cell(options, 48, 2, STOCK, NONE, jvm=STOCK, more=()))
     found += [_cell(options, 48, 64, way, t, jvm=jvm, more=more, collector="G1") for t in ("4K", "16K", GROWING)
@@ -83,17 +81,26 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     return list({cell.name: cell for cell in found}.values())
 
 
+APART = ("stock, M/s", "on / stock", "the buffers: reserve kept / stock", "no reserve: on / reserve kept")
+
+
+def _apart(results: Rounds, ways: Sequence[str]) -> list[str]:
+    """What both together gain, what the buffers do, and what the missing prefetch reserve does."""
+    stock, on, kept = ways
+    rate = middle(results, stock)
+    ratios = (over(results, on, stock), over(results, kept, stock), over(results, on, kept))
+    return [number(None if rate is None else rate / 1e6), *map(shown, ratios)]
+
+
 def _rates(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     rows = []
     for size, count, sizing in _pairs(options):
-        stock, on = (name(size, count, way, sizing) for way in WAYS)
-        ratio = over(results, on, stock)
-        found = middle(results, stock)
-        rows.append([f"{size} B, {count} threads, TLAB {sizing}", number(None if found is None else found / 1e6), shown(ratio),
-                     number(wasted_percent(results, stock)), number(wasted_percent(results, on))])
+        ways = [name(size, count, way, sizing) for way in WAYS]
+        rows.append([f"{size} B, {count} threads, TLAB {sizing}", *_apart(results, ways),
+                     " / ".join(number(wasted_percent(results, way)) for way in ways)])
         if sizing in SMALL and count in counts():
-            at_least(page, f"{size} bytes, {count} threads, TLABs of {sizing}: on over stock", ratio, 1.2)
-    page.table(["objects", "stock, M/s", "on / stock", "wasted, %: stock", "on"], rows)
+            at_least(page, f"{size} bytes, {count} threads, TLABs of {sizing}: on over stock", over(results, ways[1], ways[0]), 1.2)
+    page.table(["objects", *APART, "wasted, %: " + " / ".join(WAYS)], rows)
     _plot(page, results)
 
 
@@ -111,17 +118,6 @@ def _plot(page: Page, results: Rounds) -> None:
             plain_numbers(axis.yaxis)
 
     page.panels("jdk-allocation", 1, 3, draw)
-
-
-def _reserve(page: Page, results: Rounds) -> None:
-    page.say("C2's prefetch reserve of 576 bytes in each TLAB, which goes when the buffers are on: what its absence alone gains (on over on "
-             f"with the reserve kept), and what the buffers alone gain (reserve kept over stock); 48 bytes, {threads()} threads.")
-    rows = []
-    for t in SMALL:
-        kept, on, stock = (name(48, threads(), way, t) for way in (RESERVE, "on", STOCK))
-        rows.append([t, shown(over(results, on, kept)), shown(over(results, kept, stock)), number(wasted_percent(results, kept)),
-                     number(wasted_percent(results, on))])
-    page.table(["TLAB", "without the reserve / with", "with it / stock", "wasted, %: with", "without"], rows)
 
 
 def _object(page: Page, results: Rounds) -> None:
@@ -150,20 +146,18 @@ def _nanoseconds(results: Rounds, key: str, count: int) -> float | None:
 
 def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.head("Allocation alone")
-    page.say(f"JMH, an object for each call, and with more than {threads()} threads a loop of ours; Parallel, young space {YOUNG}. On: the buffers with their default sizes. "
+    page.say(f"JMH, an object for each call, and with more than {threads()} threads a loop of ours; Parallel, young space {YOUNG}. On: the buffers with their default sizes, "
+             "and without C2's prefetch reserve of 576 bytes in each TLAB; the two stand apart. "
              f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}.")
     _rates(options, page, results)
     if options.smoke:
         return
-    _reserve(page, results)
     _object(page, results)
     page.say("The same on G1, 48 bytes, 64 threads.")
     rows = []
     for t in ("4K", "16K", GROWING):
-        stock, on = (f"G1, {name(48, 64, way, t)}" for way in WAYS)
-        rate = middle(results, stock)
-        rows.append([t, number(None if rate is None else rate / 1e6), shown(over(results, on, stock))])
-    page.table(["TLAB", "stock, M/s", "on / stock"], rows)
+        rows.append([t, *_apart(results, [f"G1, {name(48, 64, way, t)}" for way in WAYS])])
+    page.table(["TLAB", *APART], rows)
     details(page, results, [n for n in results if n != AGAIN], 1e6, "M/s")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Threads that allocate little at a time, which TLAB sizing does not foresee: 1,000 bursty threads, a storm of starting threads, and
-1,000 threads that each push a little onto one list."""
+"""Threads that allocate little at a time, which TLAB sizing does not foresee: 1,000 bursty threads, a storm of starting threads,
+1,000 threads that each push a little onto one list; and 1,000 virtual threads, whose TLABs are those of the few that carry them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import argparse
 
 from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import AGAIN, Rounds
-from jvms import CORE, FLIP, GROWING, ON, PATCHED, STOCK, heap, tlab
+from jvms import CORE, FLIP, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from page import Page
-from shown import at_least, details, middle, number, over, per_operation, shown, wasted_percent
+from shown import PROCESSOR_RATE, RATE, at_least, details, middle, number, over, per_operation, shown, wasted_percent
 
-KINDS = {"bursty": 1000, "storm": 100, "push": 1000}
-TITLES = {"bursty": "1,000 bursty threads", "storm": "thread-start storm", "push": "1,000 threads push onto one list"}
-WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON), "core": (PATCHED, CORE), "flip": (PATCHED, FLIP)}
-HEAPS = {"bursty": ("256m", "1g"), "storm": ("64m", "512m"), "push": ("64m", "512m")}
+KINDS = {"bursty": 1000, "storm": 100, "push": 1000, "virtual": 1000}
+TITLES = {"bursty": "1,000 bursty threads", "storm": "thread-start storm", "push": "1,000 threads push onto one list",
+          "virtual": "1,000 bursty virtual threads"}
+WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE), "core": (PATCHED, CORE), "flip": (PATCHED, FLIP)}
+HEAPS = {"bursty": ("256m", "1g"), "storm": ("64m", "512m"), "push": ("64m", "512m"), "virtual": ("256m", "1g")}
+BY_THREAD = (STOCK, "on", KEPT)
 
 
 def program(options: argparse.Namespace, kind: str) -> Program:
@@ -38,33 +40,41 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     found = [cell(options, kind, way) for kind in KINDS for way in WAYS]
     if options.smoke:
         return found
-    found += [cell(options, "bursty", way, "16K") for way in (STOCK, "on")]
-    return found + [cell(options, kind, way, collector="G1") for kind in KINDS for way in (STOCK, "on")]
+    found += [cell(options, "bursty", way, "16K") for way in BY_THREAD]
+    return found + [cell(options, kind, way, collector="G1") for kind in KINDS for way in BY_THREAD]
+
+
+def _ratios(results: Rounds, kinds: dict[str, str], ways: tuple[str, ...], key: str = RATE, collector: str = "Parallel",
+            sizing: str = GROWING) -> list[list[str]]:
+    return [[title, *(shown(over(results, name(kind, way, sizing, collector), name(kind, STOCK, sizing, collector), key)) for way in ways)]
+            for kind, title in kinds.items()]
 
 
 def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.head("Threads that allocate in bursts")
     page.say("Bursty: 20 objects of 48 bytes, then yield; objects per second. Storm: threads that start, allocate 4 KiB and end, 100 at a "
              "time; push: threads start, up to 1,000 at a time, each pushes 16 nodes onto one list that all share, and ends (what JDK-8381834 "
-             "is about); threads per second. Parallel, a young space of 64 MiB, bursty: 256 MiB, HotSpot's own sizing. "
+             "is about); threads per second. Virtual: as bursty, of virtual threads, on as many carriers as there are cores. Parallel, a young space of "
+             "64 MiB, bursty and virtual: 256 MiB, HotSpot's own sizing. "
+             f"{KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
              f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}.")
+    ways = tuple(way for way in WAYS if way != STOCK)
     rows = []
-    for kind in KINDS:
-        stock = name(kind, STOCK)
-        rate = middle(results, stock)
-        ours = [name(kind, way) for way in WAYS if way != STOCK]
-        rows.append([TITLES[kind], number(None if rate is None else rate / 1e3), *(shown(over(results, key, stock)) for key in ours),
+    for row, kind in zip(_ratios(results, TITLES, ways), KINDS, strict=True):
+        rate = middle(results, name(kind, STOCK))
+        rows.append([row[0], number(None if rate is None else rate / 1e3), *row[1:],
                      " / ".join(number(wasted_percent(results, name(kind, way))) for way in WAYS),
                      " / ".join(number(per_operation(results, name(kind, way), "collections")) for way in WAYS)])
-    page.table(["", "stock, thousand/s", *(f"{way} / stock" for way in WAYS if way != STOCK), "wasted, %: " + " / ".join(WAYS),
+    page.table(["", "stock, thousand/s", *(f"{way} / stock" for way in ways), "wasted, %: " + " / ".join(WAYS),
                 "collections for a million"], rows)
+    page.say("The same for a second of processor time of the whole process, its collections included.")
+    page.table(["", *(f"{way} / stock" for way in ways)], _ratios(results, TITLES, ways, PROCESSOR_RATE))
     for way in ("on", "core", "flip"):
         at_least(page, f"1,000 bursty threads, default sizes: {way} over stock", over(results, name("bursty", way), name("bursty", STOCK)), 1.15)
     if not options.smoke:
-        rows = [["Parallel, bursty, TLAB 16K", shown(over(results, name("bursty", "on", "16K"), name("bursty", STOCK, "16K")))]]
-        on_g1 = {way: {kind: name(kind, way, collector="G1") for kind in KINDS} for way in (STOCK, "on")}
-        rows += [[f"G1, {kind}", shown(over(results, on_g1["on"][kind], on_g1[STOCK][kind]))] for kind in KINDS]
-        page.table(["", "on / stock"], rows)
+        rows = _ratios(results, {"bursty": "Parallel, bursty, TLAB 16K"}, BY_THREAD[1:], sizing="16K")
+        rows += _ratios(results, {kind: f"G1, {kind}" for kind in KINDS}, BY_THREAD[1:], collector="G1")
+        page.table(["", *(f"{way} / stock" for way in BY_THREAD[1:])], rows)
     details(page, results, [n for n in results if n != AGAIN])
 
 

@@ -187,7 +187,7 @@ def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.say("A server and its clients, two processes on the same JVM with the same flags and a thread for each user in both; 20 users a room. "
              f"A user says something of some 70 bytes, waits until it comes back, and pauses for {PAUSE} ms; everybody in the room gets it. "
              f"Parallel, an old generation of {OLD} MiB. By thread is the stock JVM; LABs of the core have the size "
-             f"that TLABs have in the same line, {GROWING} is either's default. "
+             f"that TLABs have in the same line, {GROWING} is either's default. By core there are no TLABs, and no prefetch reserve. "
              f"A/A: {shown(over(results, AGAIN, next(iter(results), LEFT_OUT)))}.")
     _figure_10(options, page, results)
     _table_2(options, page, results)

@@ -9,7 +9,7 @@ from typing import Any
 
 from cells import Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
-from jvms import GROWING, NONE, ON, PATCHED, STOCK, clab, heap, plab, tlab
+from jvms import GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, clab, heap, plab, tlab
 from page import Page
 from report import plain_numbers
 from shown import LEFT_OUT, details, finding, foreign_percent, mean, middle, number, over, shown
@@ -32,6 +32,7 @@ QUICK = {"TLABs": ("16K", GROWING), "PLAB": ("8M",), "CLAB": ("1M",)}
 FULL = {"TLABs": TLABS, "PLAB": PLABS, "CLAB": CLABS}
 
 YOUNG, MOST = "600m", "1200m"
+KEPT_CLAB = "reserve kept, CLAB"  # the buffers alone: C2's prefetch reserve stays in each TLAB
 
 
 def sizes(options: argparse.Namespace) -> dict[str, tuple[str, ...]]:
@@ -59,16 +60,18 @@ def cells(options: argparse.Namespace) -> list[Cell]:
         flags = (*heap(YOUNG, MOST), *tlab(t))
         found.append(Cell(base(t), STOCK, flags, what))
         found += [Cell(subject(t, "CLAB", s), PATCHED, (*flags, *clab(s)), what) for s in chosen["CLAB"]]
+        found.append(Cell(subject(t, KEPT_CLAB, chosen["CLAB"][-1]), PATCHED, (*flags, *clab(chosen["CLAB"][-1]), *KEEP_RESERVE), what))
         found += [Cell(subject(t, "PLAB", s), PATCHED, (*flags, *plab(s)), what) for s in chosen["PLAB"]]
     if not options.smoke:
         flags = heap(YOUNG, MOST, "G1")
         found += [Cell(f"G1, {base(t)}", STOCK, (*flags, *tlab(t)), what) for t in ("16K", GROWING)]
-        found += [Cell(f"G1, on, TLAB {t}", PATCHED, (*flags, *tlab(t), *ON), what) for t in ("16K", GROWING)]
+        found += [Cell(f"G1, {way}, TLAB {t}", PATCHED, (*flags, *tlab(t), *more), what) for t in ("16K", GROWING)
+                  for way, more in (("on", ON), (KEPT, KEEP_RESERVE))]
     return found
 
 
 def _columns(options: argparse.Namespace) -> list[tuple[str, str]]:
-    return [(kind, s) for kind in ("PLAB", "CLAB") for s in sizes(options)[kind]]
+    return [*((kind, s) for kind in ("PLAB", "CLAB") for s in sizes(options)[kind]), (KEPT_CLAB, sizes(options)["CLAB"][-1])]
 
 
 def _speedups(options: argparse.Namespace, page: Page, results: Rounds, growing: bool) -> None:
@@ -165,6 +168,7 @@ def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.say(f"The JDK's compiler in its process, {threads()} threads (2 x cores), the sources of Lucene's core in groups of 12 files; the same "
              f"groups in each run, counted after a warm-up. Parallel, a heap of {MOST}, young space {YOUNG}. Speed-up is in lines per second: the "
              "median of the ratios within a round, and quartiles. The paper ran SPECjvm2008 javac with 80 threads on 40 cores, young space 10 GB. "
+             f"{KEPT_CLAB}: the buffers alone, C2's prefetch reserve stays in each TLAB. "
              "Buffers have the size they are given whatever part of the young space that is (HABMaxEdenPercent=0). "
              f"A/A: {shown(over(results, AGAIN, base(GROWING)))}, growing TLABs.")
     _figures(options, page, results)
@@ -172,7 +176,7 @@ def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     if not options.smoke:
         page.say("The same on G1, buffers of the default size; over the stock JVM with growing TLABs.")
         rows = [[name, shown(over(results, name, f"G1, {base(GROWING)}"))]
-                for name in (f"G1, {base('16K')}", "G1, on, TLAB 16K", f"G1, on, TLAB {GROWING}")]
+                for name in (f"G1, {base('16K')}", *(f"G1, {way}, TLAB {t}" for t in ("16K", GROWING) for way in ("on", KEPT)))]
         page.table(["G1", "speed-up"], rows)
     details(page, results, [n for n in results if n != AGAIN], 1e3, "thousand lines/s")
 

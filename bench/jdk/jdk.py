@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The patched JVM against the stock one: both papers' experiments on HotSpot, what the buffers gain, and what they cost.
 
-terrace bench jdk [EXPERIMENT...] [options]     experiments: javac orders chat allocation bursts overall; default: all, 40 minutes on 2 cores
+terrace bench jdk [EXPERIMENT...] [options]     experiments: javac orders chat allocation bursts overall; default: all, 55 minutes on 2 cores
 --stock DIR, --patched DIR: other JDKs than the installed one and that of `terrace jdk build`
---quick: three minutes, to see whether it works; --full: all sizes that the papers have, an hour and a half
+--quick: four minutes, to see whether it works; --full: all sizes that the papers have, two hours
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 

@@ -21,6 +21,7 @@ ON = (*UNLOCK, "-XX:+UseHierarchicalAllocBuffers")
 CORE = (*ON, "-XX:HABAssociation=core")  # objects by core
 FLIP = (*ON, "-XX:HABAssociation=flip")
 KEEP_RESERVE = (*ON, "-XX:+HABKeepPrefetchReserve")
+KEPT = "on, reserve kept"  # what the buffers do by themselves; the rest of "on" is C2's prefetch reserve, which goes with them
 GROWING, NONE = "growing", "none"  # instead of a size of TLABs
 STOCK, PATCHED = "stock", "patched"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the buffers cost where nobody asked for them: patched and off, and on with default sizes, against stock, on every kind of program."""
+"""What the buffers cost where nobody asked for them: patched and off, on with default sizes, and by core, against stock, on every kind of program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import javac
 import orders
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
-from jvms import GROWING, ON, PATCHED, STOCK, heap, tlab
+from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from page import Page
-from shown import at_least, details, mean, over, shown
+from shown import PROCESSOR_RATE, RATE, at_least, details, mean, over, shown
 
-OFF, WITH = "off", "on"
+OFF, WITH, BY_CORE = "off", "on", "by core"
 FIXED = "on, TLAB 16K"
-WAYS: dict[str, tuple[str, tuple[str, ...]]] = {STOCK: (STOCK, ()), OFF: (PATCHED, ()), WITH: (PATCHED, ON)}
+WAYS: dict[str, tuple[str, tuple[str, ...]]] = {STOCK: (STOCK, ()), OFF: (PATCHED, ()), WITH: (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE),
+                                              BY_CORE: (PATCHED, CORE)}
 
 
 def shapes(options: argparse.Namespace) -> dict[str, tuple[tuple[str, ...], Program]]:
@@ -61,7 +62,7 @@ def name(shape: str, way: str) -> str:
 
 
 def cells(options: argparse.Namespace) -> list[Cell]:
-    found = []
+    found: list[Cell] = []
     for shape, (flags, what) in shapes(options).items():
         ways = {way: Cell(name(shape, way), jvm, (*flags, *more), what) for way, (jvm, more) in WAYS.items()}
         found += ways.values()
@@ -70,24 +71,29 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     return found
 
 
+def _table(options: argparse.Namespace, page: Page, results: Rounds, key: str) -> None:
+    ways = (OFF, WITH, KEPT, BY_CORE, FIXED)
+    rows = [[shape, *(shown(over(results, name(shape, way), name(shape, STOCK), key)) for way in ways)] for shape in shapes(options)]
+    together = (mean(over(results, name(shape, way), name(shape, STOCK), key) for shape in shapes(options)) for way in ways[:-1])
+    rows.append(["all, the geometric mean", *("-" if found is None else f"{found:.3f}" for found in together), "-"])
+    page.table(["", *ways], rows)
+
+
 def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
-    page.head("Off, and on with default sizes")
+    page.head("Off, on with default sizes, and by core")
     page.say(f"Throughput over the stock JVM's, both with HotSpot's own sizing of TLABs; {FIXED}: TLABs of 16 KiB over it. Off: the patched JVM "
-             "without any of its flags. "
+             f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
              f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}, the first row's stock.")
-    rows = []
     for shape in shapes(options):
         ratios = {way: over(results, name(shape, way), name(shape, STOCK)) for way in (OFF, WITH, FIXED)}
-        rows.append([shape, *(shown(r) for r in ratios.values())])
         at_least(page, f"{shape}: all new flags off over stock", ratios[OFF], 0.99)
         at_least(page, f"{shape}: on with default sizes over stock", ratios[WITH], 0.98)
         if is_fixed(shape):
             at_least(page, f"{shape}: TLABs of 16 KiB on buffers of the cores over stock's default sizing", ratios[FIXED], 0.97)
-    for way, title in ((OFF, "off"), (WITH, "on")):
-        found = mean(over(results, name(shape, way), name(shape, STOCK)) for shape in shapes(options))
-        if found is not None:
-            page.say(f"All together, {title}: {found:.3f}, the geometric mean.")
-    page.table(["", OFF, WITH, FIXED], rows)
+    _table(options, page, results, RATE)
+    page.say("The same for a second of processor time of the whole process, its collections included; JMH does not tell it; "
+             "of chat it is the clients' process.")
+    _table(options, page, results, PROCESSOR_RATE)
     details(page, results, [n for n in results if n != AGAIN])
 
 

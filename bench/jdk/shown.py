@@ -10,12 +10,14 @@ from interleave import Rounds, Spread, ratio
 from page import Page
 
 RATE = "rate"
+PROCESSOR_RATE = "processor_rate"  # for a second of processor time; JMH does not say it
 LEFT_OUT = "-"
 
 
 def over(results: Rounds, ours: str, base: str, key: str = RATE, base_key: str | None = None) -> Spread | None:
-    """The median of the ratios within rounds; None where there are none."""
-    if not any(a and b for a, b in zip(results.get(ours, ()), results.get(base, ()), strict=False)):
+    """The median of the ratios within rounds; None where there are none, or where these runs do not tell it."""
+    pairs = zip(results.get(ours, ()), results.get(base, ()), strict=False)
+    if not any(key in a and (base_key or key) in b for a, b in pairs):
         return None
     return ratio(results, ours, key, base, base_key)
 

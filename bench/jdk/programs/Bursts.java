@@ -2,13 +2,14 @@
 import java.util.concurrent.Semaphore;
 
 /**
- * Threads that allocate little at a time, in three ways, none of which suits the sizing of TLABs.
+ * Threads that allocate little at a time, in four ways, of which the first three do not suit the sizing of TLABs.
  *
- *     java Bursts bursty|storm|push THREADS WARM MEASURED
+ *     java Bursts bursty|storm|push|virtual THREADS WARM MEASURED
  *
  * bursty: 20 objects of 48 bytes, then yield. storm: threads are started, allocate 4 KiB, and end; at most THREADS live at a time. push: threads
  * are started, at most THREADS live at a time, each pushes some nodes onto one list that all share, and ends; after THREADS the list is dropped.
- * The operations of storm and push are threads, those of bursty are objects.
+ * virtual: as bursty, of virtual threads, whose objects come from the TLABs of the few threads that carry them. The operations of storm and push
+ * are threads, the others' are objects.
  */
 public final class Bursts {
   private static final int BURST = 20, BYTES = 4096, PUSHED = 16, STARTERS = 2;
@@ -35,12 +36,12 @@ public final class Bursts {
     head = null;
   }
 
-  private static Crew bursty(int count) {
+  private static Crew bursty(int count, Thread.Builder kind) {
     final Sink[] sinks = new Sink[count];
     for (int i = 0; i < count; i++) {
       sinks[i] = new Sink();
     }
-    return new Crew(count, thread -> {
+    return new Crew(count, kind, thread -> {
       for (int i = 0; i < BURST; i++) {
         sinks[thread].last = new Small();
       }
@@ -89,7 +90,8 @@ public final class Bursts {
   public static void main(String[] words) throws InterruptedException {
     final int count = Integer.parseInt(words[1]);
     final Crew crew = switch (words[0]) {
-      case "bursty" -> bursty(count);
+      case "bursty" -> bursty(count, Thread.ofPlatform().daemon());
+      case "virtual" -> bursty(count, Thread.ofVirtual());
       case "storm" -> storm(count);
       case "push" -> pushing(count);
       default -> throw new IllegalArgumentException(words[0]);

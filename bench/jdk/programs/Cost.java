@@ -82,7 +82,7 @@ public final class Cost {
     }
     window.close();
     final var values = window.values(operations);
-    values.put("rate", operations / (spent / 1e9));
+    values.put("rate", operations / (spent / 1e9)); // of the thread, not of the process
     Window.print(values);
   }
 }

@@ -24,12 +24,15 @@ final class Crew {
   private volatile Throwable failure;
 
   Crew(int count, Step step) {
+    this(count, Thread.ofPlatform().daemon(), step);
+  }
+
+  Crew(int count, Thread.Builder kind, Step step) {
     done = new AtomicLongArray(LINE * (count + 1));
     threads = new Thread[count];
     for (int i = 0; i < count; i++) {
       final int number = i;
-      threads[i] = new Thread(() -> work(number, step), "worker " + i);
-      threads[i].setDaemon(true);
+      threads[i] = kind.name("worker " + i).unstarted(() -> work(number, step));
     }
   }
 

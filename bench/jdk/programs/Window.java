@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.RuntimeMXBean;
 import java.util.LinkedHashMap;
@@ -7,23 +8,26 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /**
- * The part of a run that counts. Its ends are in seconds since the JVM began, too, as the JVM's log counts them: so collections that were
+ * The part of a run that counts, in elapsed time and in the processor time of the process, from which others at work take little. Its ends are in seconds since the JVM began, too, as the JVM's log counts them: so collections that were
  * logged meanwhile can be told from those of the warm-up.
  *
  * open() and close() allocate nothing: where threads wait for each other's collections, the one that measures must not wait with them.
  */
 final class Window {
   private static final RuntimeMXBean RUNTIME = ManagementFactory.getRuntimeMXBean();
+  private static final OperatingSystemMXBean SYSTEM = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
-  private long start, end, firstUptime, lastUptime;
+  private long start, end, firstUptime, lastUptime, firstProcessor, lastProcessor;
 
   void open() {
     firstUptime = RUNTIME.getUptime();
+    firstProcessor = SYSTEM.getProcessCpuTime();
     start = System.nanoTime();
   }
 
   void close() {
     end = System.nanoTime();
+    lastProcessor = SYSTEM.getProcessCpuTime();
     lastUptime = RUNTIME.getUptime();
   }
 
@@ -34,6 +38,7 @@ final class Window {
     values.put("operations", operations);
     values.put("window_seconds", seconds);
     values.put("rate", operations / seconds);
+    values.put("processor_rate", operations / ((lastProcessor - firstProcessor) / 1e9));
     values.put("from_uptime", firstUptime / 1e3);
     values.put("to_uptime", lastUptime / 1e3);
     return values;
