@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The patched JVM against the stock one: both papers' experiments on HotSpot, what the buffers gain, and what they cost.
 
-terrace bench jdk [EXPERIMENT...] [options]     experiments: javac orders chat allocation bursts overall; default: all, 55 minutes on 2 cores
+terrace bench jdk [EXPERIMENT...] [options]     experiments: javac orders chat allocation bursts reserve overall; default: all, an hour on 2 cores
 --stock DIR, --patched DIR: other JDKs than the installed one and that of `terrace jdk build`
 --quick: four minutes, to see whether it works; --full: all sizes that the papers have, two hours
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
@@ -24,12 +24,13 @@ import javac
 import material
 import orders
 import overall
+import reserve
 from cells import Experiment, Site, measure, stored
 from jvms import PATCHED, STOCK, errors, patched_home, probe, stock_home
 from page import Page
 from report import arguments
 
-EXPERIMENTS = {e.name: e for e in (m.EXPERIMENT for m in (overall, bursts, allocation, chat, orders, javac))}
+EXPERIMENTS = {e.name: e for e in (m.EXPERIMENT for m in (overall, reserve, bursts, allocation, chat, orders, javac))}
 SKIPPED = 77
 
 
