@@ -38,7 +38,7 @@ class Maintenance {
   /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold:
   /// an estimate by its share of all that left.
   std::uint64_t pinned_by_levels() const noexcept;
-  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.regretted_beyond_bound(); }
+  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.freed_lately() + spans_.regretted_beyond_bound(); }
   /// What slots and depots may hold and hold.
   std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
   /// What the budgets of the levels add up to.

@@ -86,8 +86,7 @@ class Slabs {
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
-  /// Bytes purged of slabs of blocks with pages of their own that are still in use.
-  std::uint64_t shed(std::uint64_t bytes) noexcept;
+  void shed(std::uint64_t bytes) noexcept;
   /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
   void tick() noexcept;
 
@@ -224,20 +223,19 @@ class Slabs {
   void fill_holes(HomeClass h, SlabRecord& r, const std::uint64_t* numbers, unsigned n) noexcept;
   void count_waste(HomeClass h, span::GranuleIndex first, bool all = false) noexcept;
   bool wasteful(HomeClass h, const SlabRecord& r) noexcept;
-  std::uint64_t allowed() noexcept;
   __attribute__((noinline)) std::uint64_t unused_sectors(HomeClass h, const SlabRecord& r) const noexcept;
   struct Gone {
     std::uint64_t sectors = 0, bytes = 0;
   };
   __attribute__((noinline)) Gone purge_sectors(HomeClass h, span::GranuleIndex first, std::uint64_t mask) noexcept;
   __attribute__((noinline)) void count_purged(HomeClass h, span::GranuleIndex first, Gone gone) noexcept;
-  __attribute__((noinline)) std::uint64_t purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
-  std::uint64_t purge_slab(HomeClass h, span::GranuleIndex first) noexcept;
+  __attribute__((noinline)) void purge_free_pages(HomeClass h, span::GranuleIndex first) noexcept;
+  void purge_slab(HomeClass h, span::GranuleIndex first) noexcept;
   __attribute__((noinline)) std::uint32_t take_out(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   __attribute__((noinline)) std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   static Leaving* unused_leaving(Class& c) noexcept;
   void repair_in_child(HomeClass h) noexcept;
-  std::uint64_t shed_class(HomeClass h, std::uint64_t bytes) noexcept;
+  void shed_class(HomeClass h, std::uint64_t bytes) noexcept;
   template <class Body>
   void for_each_bare(HomeClass h, Body body) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
@@ -265,12 +263,6 @@ class Slabs {
     return list_of(h, spans_->window().record(slab).node % span::most_nodes, in);
   }
   static constexpr bool has_own_pages(const Shape& s) noexcept { return s.stride >= bulky; }
-  span::Retention& retention(const Shape& s) noexcept { return has_own_pages(s) ? bulky_ : small_; }
-  void regret(HomeClass h, std::uint64_t bytes) noexcept {
-    const Shape& s = shape(h);
-    retention(s).needed(bytes, has_own_pages(s) ? 1 : span::fine_regret);
-    if (has_own_pages(s)) spans_->needed_beyond_bound(bytes, span::Cut::coarse);
-  }
   const Shape& shape(HomeClass h) const noexcept {
     if (is_object(h)) return object_classes[h].shape;
     return magazine_values.has(index(h)) ? magazine_shapes[index(h) - magazine_values.first] : (*shapes_)[index(class_of(h))];
@@ -290,12 +282,9 @@ class Slabs {
 
   span::Spans* spans_ = nullptr;
   SharedCounter waste_, resident_, cut_bytes_, returns_;
-  std::uint32_t hand_ = 0;  // of shed(), over classes; whose caller sees to it that there is only one
-  // What free blocks in slabs may keep resident. Programs that use little memory are many on a machine; so what is regretted of
-  // small blocks counts in part only, of bulky ones (many faults each) in full.
-  static constexpr std::uint32_t bulky = 4 * kib;
-  span::Retention small_{{.floor = 320 * kib, .small = 8 * mib, .share = 6, .ceiling = 256 * mib}};
-  span::Retention bulky_{{.floor = 0, .small = 8 * mib, .share = 3, .ceiling = 256 * mib}};
+  std::uint32_t hand_ = 0;                         // of shed(), over classes; whose caller sees to it that there is only one
+  static constexpr std::uint32_t bulky = 4 * kib;  // from here on a block costs faults of its own
+  span::Regret regret_{span::Spans::most_regretted};
   const Shapes* shapes_ = nullptr;
   unsigned nodes_ = 1;           // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes

@@ -2,12 +2,12 @@
 // The bound on all memory that is resident beyond what is live (docs/adr/0018):
 //
 //   surplus   free blocks in slabs whose pages are resident + dirty spans + what slots and depots may hold, and pin
-//   bound     the larger of 16 MiB and a quarter of what is live
+//   bound     the larger of 16 MiB and a quarter of what is live, and up to 48 MiB of what was in use lately (docs/adr/0037)
 //
-// It holds whenever a slow path has ended, since each that could break it looks, and whoever finds it broken mends it. Neither
-// the passing of time nor the fast paths can break it: those move blocks between the program and the words of slots, which
-// count in full. So no thread, timer or signal is needed. Allowances by what is regretted and was lately in use exist inside of
-// it.
+// It holds whenever a slow path has ended, since each that could break it looks, and whoever finds it broken mends it. Fast
+// paths can not break it: they move blocks between the program and the words of slots, which count in full. Ticks, which lower
+// it, are parts of slow paths. So no thread, timer or signal is needed. Free spans, and free blocks in slabs, have a limit each
+// inside of it (Spans::may_keep()).
 //
 // A block in a slot or depot pins the page that it lies in, with all free blocks there: 48 bytes may cost 4 KiB. How many pages
 // hold such blocks and none of the program's is not known. It is estimated: of all pinned bytes, the share that these blocks
@@ -80,7 +80,7 @@ void Maintenance::shed_down_to(std::uint64_t target) noexcept {
     const std::uint64_t before = surplus(), excess = before - target;
     const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
     spans_.purge_down_to(dirty - min_of(dirty, excess));
-    if (surplus() > target) spans_.given_back_by_bound(slabs_.shed(waste - min_of(waste, excess)));
+    if (surplus() > target) slabs_.shed(waste - min_of(waste, excess));
     if (surplus() >= before && slabs_.waste() >= waste) return;  // nothing goes; else slabs that became spans may
   }
 }

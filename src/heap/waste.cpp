@@ -127,17 +127,9 @@ void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
   enter(h, first, wanted);
 }
 
-// What free blocks may keep resident by the allowances: all together the larger one. So the sixth for small blocks decides up
-// to 10 MiB in use only; beyond that a third holds for all. Two sums, each within an allowance of its own, were measured: small
-// blocks of changing sizes, 10 to 60 MiB in use, resident memory -2 to +3 %, faults -2 to +3 %, the same time.
-std::uint64_t Slabs::allowed() noexcept {
-  const std::uint64_t in_use = spans_->in_use_bytes();
-  return max_of(small_.bound(in_use), bulky_.bound(in_use));
-}
-
 // Worth a system call, and the process has more of it than it may keep.
 bool Slabs::wasteful(HomeClass h, const SlabRecord& r) noexcept {
-  return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > allowed();
+  return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > spans_->may_keep(regret_);
 }
 
 // The free blocks of the sectors leave the slab, as if they were cut. How many.
@@ -189,8 +181,7 @@ Slabs::Gone Slabs::purge_sectors(HomeClass h, GranuleIndex first, std::uint64_t 
 // Gives back the sectors of a slab in which no block is in use. Meanwhile their blocks are taken out, so that the class need
 // not be locked around the system calls: nobody cuts them, and the slab is not released. What was taken out is written down for
 // a child of fork. Where too many threads do the same with slabs of the class, there is no room for that, and the lock is kept.
-// Bytes purged.
-std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
+void Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept {
   Gone gone;
   if (const Sectors::Mask mask = unused_sectors(h, slab(first)); mask != 0) {
     Class& c = class_at(h);
@@ -209,7 +200,6 @@ std::uint64_t Slabs::purge_free_pages(HomeClass h, GranuleIndex first) noexcept 
     if (put_in(h, first, mask) != out) report_double_free(function_that_frees(h), spans_->window().address(first));
   }
   count_purged(h, first, gone);
-  return gone.bytes;
 }
 
 void Slabs::count_purged(HomeClass h, GranuleIndex first, Gone gone) noexcept {
@@ -217,7 +207,7 @@ void Slabs::count_purged(HomeClass h, GranuleIndex first, Gone gone) noexcept {
   if (gone.bytes != 0) {
     r.purged |= gone.sectors;
     class_at(h).counters.purged_bytes.add(gone.bytes);
-    retention(shape(h)).given_back(gone.bytes);
+    if (has_own_pages(shape(h))) regret_.given_back(gone.bytes);
     count_holes(h, r);
   }
   r.waste.looked = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
@@ -226,10 +216,9 @@ void Slabs::count_purged(HomeClass h, GranuleIndex first, Gone gone) noexcept {
 }
 
 // The same, and the slab goes if it is free by now.
-std::uint64_t Slabs::purge_slab(HomeClass h, GranuleIndex first) noexcept {
-  const std::uint64_t bytes = purge_free_pages(h, first);
+void Slabs::purge_slab(HomeClass h, GranuleIndex first) noexcept {
+  purge_free_pages(h, first);
   if (slab(first).free_blocks == slab(first).block_count && class_at(h).empty > 1) release_slab(h, first);
-  return bytes;
 }
 
 // The pages may be there or not: resident is right for both. If it is this thread that was interrupted by a handler that forks,
@@ -243,9 +232,8 @@ void Slabs::repair_in_child(HomeClass h) noexcept {
   }
 }
 
-// The slab that has had waste for longest comes first. Bytes purged of slabs that stay.
-std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
-  std::uint64_t purged = 0;
+// The slab that has had waste for longest comes first.
+void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
   Class& c = class_at(h);
   const os::LockGuard guard(c.mutex);
   for (unsigned node = 0; node < nodes_; ++node) {
@@ -255,27 +243,20 @@ std::uint64_t Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
       if (r.free_blocks == r.block_count) {
         release_slab(h, first);
       } else {
-        purged += purge_slab(h, first);
+        purge_slab(h, first);
       }
     }
   }
-  return purged;
 }
 
-std::uint64_t Slabs::shed(std::uint64_t bytes) noexcept {
-  std::uint64_t purged = 0;
-  const auto shed_one = [&](HomeClass h) {
-    const std::uint64_t of_class = shed_class(h, bytes);
-    if (has_own_pages(shape(h))) purged += of_class;
-  };
+void Slabs::shed(std::uint64_t bytes) noexcept {
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    shed_one(home_at(hand_));
+    shed_class(home_at(hand_), bytes);
   }
   object_classes.for_each([&](HomeClass h) {
-    if (waste_.read() > bytes) shed_one(h);
+    if (waste_.read() > bytes) shed_class(h, bytes);
   });
-  return purged;
 }
 
 // body(slab), which may take it out of its list. The class is locked.
@@ -300,10 +281,9 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 }
 
 void Slabs::tick() noexcept {
-  small_.fade();
-  bulky_.fade();
+  regret_.fade();
   for_each_class([this](HomeClass h) { look_again(h, false); });
-  shed(allowed());
+  shed(spans_->may_keep(regret_));
 }
 
 void Slabs::trim() noexcept {

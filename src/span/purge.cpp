@@ -83,7 +83,7 @@ void Spans::strip(GranuleIndex first) noexcept {
 void Spans::shorten(GranuleIndex first, std::uint32_t granules, std::byte* from) noexcept {
   const std::uint32_t rest = record(first).granules - granules;
   const auto bytes = static_cast<std::size_t>(window_.address(first) + bytes_of(granules + rest) - from);
-  const bool stays = dirty_bytes_.read() + bytes <= retention_.allowance();
+  const bool stays = dirty_bytes_.read() + bytes <= regret_.allowance();
   const bool purged = !stays && purge_in_pieces(from, bytes);
   if (rest == 0) return;
   if (!purged) return shorten(first, granules);
@@ -91,7 +91,7 @@ void Spans::shorten(GranuleIndex first, std::uint32_t granules, std::byte* from)
   {
     const os::LockGuard guard(mutex_);
     counters_.purged_bytes.add(bytes);
-    retention_.given_back(bytes);
+    regret_.given_back(bytes);
   }
   give_fresh(behind);
 }
@@ -107,19 +107,13 @@ std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
   return sum;
 }
 
-std::uint64_t Spans::bound() noexcept {
-  const std::uint64_t for_reuse = min_of(2 * bytes_of(last_given_), dirty_ceiling_for_reuse);
-  return max_of(retention_.bound(in_use_bytes()), for_reuse);
-}
-
 void Spans::purge_beyond_bound() noexcept {
-  if (dirty_bytes_.read() <= dirty_floor) return;  // whatever else the bound is
-  const std::uint64_t most = bound();
-  retention_.given_back(purge_beyond(most));
+  if (dirty_bytes_.read() <= kept_floor) return;  // whatever else may be kept
+  regret_.given_back(purge_beyond(may_keep(regret_)));
 }
 
 void Spans::settle() noexcept {
-  if (dirty_bytes_.read() <= dirty_floor) return;
+  if (dirty_bytes_.read() <= kept_floor) return;
   const os::LockGuard guard(mutex_);
   purge_beyond_bound();
 }
@@ -142,7 +136,8 @@ void Spans::decay(std::uint64_t now) noexcept {
     doubted_ = true;
     doubt_clean();
   }
-  retention_.fade();
+  demand_.fade(in_use_bytes());
+  regret_.fade();
   beyond_.fade();
   while (oldest_ != no_granule && record(oldest_).free.when + decay_ms_ <= now && purge_oldest() != 0) {
   }
@@ -151,7 +146,7 @@ void Spans::decay(std::uint64_t now) noexcept {
 std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t purged = purge_beyond(bytes);
-  retention_.given_back(purged);
+  regret_.given_back(purged);
   beyond_.given_back(purged);
   return purged;
 }

@@ -130,7 +130,7 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
 GranuleIndex Spans::find(std::uint32_t granules, Cut cut, unsigned node) noexcept {
   const GranuleIndex dirty = dirty_[node % most_nodes].find(window_, granules);
   if (dirty != no_granule) return dirty;
-  retention_.needed(bytes_of(granules), cut == Cut::fine ? fine_regret : 1);
+  if (cut != Cut::fine) regret_.needed(bytes_of(granules));
   return clean_.find(window_, granules);
 }
 
@@ -171,20 +171,22 @@ GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
 Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = find(granules, cut, node);
-  if (found == no_granule || record(found).state == State::clean) needed_beyond_bound(bytes_of(granules), cut);
+  if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) beyond_.needed(bytes_of(granules));
   if (found == no_granule) found = grow(granules);
   if (found == no_granule) found = find_when_short(granules);
   if (found == no_granule) return {};
   counters_.taken.add();
-  return carve(found, granules, state, cut, node);
+  const Span taken = carve(found, granules, state, cut, node);
+  freed_lately();  // remembers what is in use
+  return taken;
 }
 
 void Spans::insert_given(GranuleIndex first, std::uint64_t now) noexcept {
   TERRACE_ASSERT(record(first).state >= State::interior && record(first).first == first, "spans: what is given was not taken");
-  last_given_ = record(first).granules;
-  taken_bytes_.add(std::uint64_t{0} - bytes_of(last_given_));
+  const std::uint32_t granules = record(first).granules;
+  taken_bytes_.add(std::uint64_t{0} - bytes_of(granules));
   counters_.given.add();
-  insert_free(first, State::dirty, last_given_, now);
+  insert_free(first, State::dirty, granules, now);
 }
 
 void Spans::give_unsettled(GranuleIndex first, std::uint64_t now) noexcept {
@@ -221,7 +223,7 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex behind = first + have;
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (behind >= frontier || !is_free(record(behind).state) || record(behind).granules < more) return false;
-  if (record(behind).state == State::clean) retention_.needed(bytes_of(more));
+  if (record(behind).state == State::clean) regret_.needed(bytes_of(more));
   carve(behind, more, State::interior, Cut::whole, record(first).node);
   set_ends(first, granules);
   return true;

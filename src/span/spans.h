@@ -22,7 +22,8 @@
 #include "os/clock.h"
 #include "os/mutex.h"
 #include "span/bins.h"
-#include "span/retention.h"
+#include "span/demand.h"
+#include "span/regret.h"
 #include "span/window.h"
 
 namespace terrace::span {
@@ -84,16 +85,17 @@ class Spans {
   /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
 
-  /// Free memory beyond the bound on all of it, because what that bound had given back was needed again a moment later: at once
-  /// for spans of one piece; for pieces with pages of their own up to a ceiling, and beyond it for what goes on being needed
-  /// again. By ticks that has faded after some seconds.
-  std::uint64_t regretted_beyond_bound() noexcept { return beyond_.bound(0); }
-  /// By owners, of pieces with pages of their own: what the bound gave back of them, and what of it they needed again.
-  void given_back_by_bound(std::uint64_t bytes) noexcept { beyond_.given_back(bytes); }
-  void needed_beyond_bound(std::uint64_t bytes, Cut cut) noexcept {
-    if (cut == Cut::whole) return beyond_.needed(bytes);
-    if (cut == Cut::coarse) beyond_.needed(bytes, 1, ceiling_of_pieces);
+  /// Bytes that were in use within the last seconds and are not now, up to 48 MiB.
+  std::uint64_t freed_lately() noexcept { return demand_.freed_lately(in_use_bytes()); }
+  /// What of one kind, free spans or free blocks in slabs, may keep its pages: a share of what is or lately was in use, or what
+  /// should have been kept, and what has just become free.
+  std::uint64_t may_keep(const Regret& regret) noexcept {
+    const std::uint64_t freed = freed_lately(), peak = demand_.peak();
+    const std::uint64_t usual = kept_floor + (peak - min_of(peak, kept_small)) / kept_share;
+    return max_of(usual, regret.allowance()) + freed;
   }
+  /// Free memory beyond the bound on all of it, because large blocks needed again what that bound had given back.
+  std::uint64_t regretted_beyond_bound() const noexcept { return beyond_.allowance(); }
 
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
@@ -115,12 +117,10 @@ class Spans {
   /// The invariant that does not hold, in words; null when all do. For tests: a walk over all records.
   const char* check_invariants() noexcept;
 
-  /// Dirty memory is purged at once beyond the largest of: this and a quarter of what is or lately was in use beyond 8 MiB,
-  /// what should have been kept lately, and twice the span that was given last (a program that takes and gives the same buffer
-  /// in a loop should not fault it in even once).
-  static constexpr std::uint64_t dirty_floor = 256 * kib;
-  static constexpr std::uint64_t dirty_ceiling_for_reuse = 64 * mib;
-  static constexpr Retention::Rule retention{.floor = dirty_floor, .small = 8 * mib, .share = 4, .ceiling = 512 * mib};
+  /// See may_keep(); without a share up to so many bytes in use.
+  static constexpr std::uint64_t kept_floor = 256 * kib, kept_small = 8 * mib, kept_share = 4;
+  /// What slabs and spans may keep by regret, and what large blocks may beyond the bound.
+  static constexpr std::uint64_t most_regretted = 512 * mib, most_beyond_bound = 64 * mib;
 
  private:
   friend struct introspect::Layout;
@@ -142,7 +142,6 @@ class Spans {
   GranuleIndex grow(std::uint32_t granules) noexcept;
   __attribute__((noinline)) Span carve(GranuleIndex first, std::uint32_t granules, State state, Cut cut,
                                        unsigned node) noexcept;
-  std::uint64_t bound() noexcept;
   void link_purging(GranuleIndex first) noexcept;
   void unlink_purging(GranuleIndex first) noexcept;
   std::uint64_t purge_oldest() noexcept;
@@ -162,13 +161,12 @@ class Spans {
   Bins dirty_[most_nodes];
   GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
   GranuleIndex purging_ = no_granule;                       // a list
-  std::uint32_t last_given_ = 0;                            // granules
   bool doubted_ = false;                                    // clean spans, since locked pages were met
   LockedCounter dirty_bytes_, taken_bytes_;
   SharedCounter unused_bytes_;
   SpanCounters counters_;
-  Retention retention_{retention};  // under the lock
-  Retention beyond_{{.floor = 0, .small = ~std::uint64_t{0}, .share = 1, .ceiling = dirty_ceiling_for_reuse}};
+  Demand demand_;
+  Regret regret_{most_regretted}, beyond_{most_beyond_bound};  // under the lock
   std::uint64_t decay_ms_ = 1000;
 };
 

@@ -9,24 +9,31 @@ def aligned_blocks_waste_little(h):
         h.run(h.terrace(TERRACE_PLACEMENT=placement), [h.program("residency"), "aligned"])
 
 
-def on_every_rung(h, *shapes):
+def on_every_rung(h, *shapes, **environment):
     for setting in h.rungs():
         for shape in shapes:
-            h.run(setting, [h.program("residency"), *shape.split()])
+            h.run(setting, [h.program("residency"), *shape.split()], **environment)
+
+
+def at_once_and_later(h, *shapes):
+    """By the frees themselves, so that an idle process keeps no more than the bound; and when the process has gone on for ten
+    seconds, here with ticks fifty times as often."""
+    on_every_rung(h, *shapes)
+    on_every_rung(h, *shapes, TERRACE_DECAY_MS="20")
 
 
 def resident_after_fragmentation(h):
-    """The larger of 16 MiB and a quarter of what is live, beyond the pages of live blocks."""
-    on_every_rung(h, "islands", "sawtooth", "replaced")
+    """The larger of 16 MiB and a quarter of what is live, beyond the pages of live blocks, and at first 48 MiB more."""
+    at_once_and_later(h, "islands", "sawtooth", "replaced")
 
 
 def resident_after_frees_in_random_order(h):
-    on_every_rung(h, "shuffled 48 48", "shuffled 16 300")
+    at_once_and_later(h, "shuffled 48 48", "shuffled 16 300")
 
 
 def resident_after_a_spike(h):
-    """By the frees themselves: no time has to pass and nobody has to call again, so an idle process is no worse than a busy one."""
-    on_every_rung(h, *(f"spike {size} {after}" for size in [100, 4000, 100000] for after in ["idle", "fast", "busier"]))
+    at_once_and_later(h, *(f"spike {size} idle" for size in [100, 4000, 100000]))
+    on_every_rung(h, "spike 4000 fast")
 
 
 def resident_after_many_threads(h):
@@ -51,7 +58,7 @@ def resident_while_locked(h):
     """mlockall: the kernel gives locked pages back only where they are named, or mapped anew; and it puts pages into all it maps."""
     if h.execute(h.terrace(), [h.program("residency"), "locked", "all", "spike", "4000", "idle"]).returncode == 77:
         raise Skip("mlockall is not allowed here")
-    shapes = ["locked all spike 1000000 idle", "locked all spike 4000 busier", "locked all untouched", "locked_afterwards"]
+    shapes = ["locked all spike 1000000 idle", "locked all spike 4000 fast", "locked all untouched", "locked_afterwards"]
     on_every_rung(h, *shapes)
     for how in ["current", "future", "onfault"]:
         for shape in ["spike 1000000 idle", "spike 4000 idle"]:
@@ -72,7 +79,7 @@ def resident_where_giving_back_is_refused(h):
         refused(h, h.terrace(), error, "madvise", "spike 1000000 idle")
     refused(h, h.terrace(), "EPERM", "madvise", "islands")
     for setting in h.rungs():
-        refused(h, setting, "EPERM", "madvise,munmap", "spike 4000 busier")
+        refused(h, setting, "EPERM", "madvise,munmap", "spike 4000 fast")
 
 
 def resident_while_locked_before_linux_5_18(h):
