@@ -22,24 +22,18 @@ constexpr std::size_t worth_moving_pages =
 void* Large::allocate(std::size_t size, std::size_t align, bool zeroed, unsigned node) noexcept {
   if (size > largest_request || align > largest_request - size) return nullptr;
   size = max_of<std::size_t>(size, 1);  // aligned beyond all classes, a block of nothing takes a granule
-  std::size_t offset = 0;
+  std::uint32_t line = 0;
   if (rotate_ && align <= cache_line) {
-    offset = counters_.allocated.read() * lines_step % CacheShape::l1_sets * cache_line;
+    line = static_cast<std::uint32_t>(counters_.allocated.read() * lines_step % CacheShape::l1_sets * cache_line);
   }
-  // The window's base is a multiple of 4 GiB only where the place was ours to choose: larger alignments look for their start.
-  const std::size_t slack = align > granule_size ? align : 0;
-  const span::Spans::Span found = spans_->take(granules_for(offset + size + slack), large_span, span::Cut::whole, node);
+  const span::Spans::Span found = spans_->take(granules_for(line + size), large_span, span::Cut::whole, node, align);
   if (found.first == span::no_granule) return nullptr;
-  std::byte* const start = spans_->window().address(found.first);
-  if (slack != 0) offset = round_up(address_of(start), align) - address_of(start);
-  const span::Window& window = spans_->window();
-  const span::GranuleIndex block_granule = window.index_of(start + offset);
-  begin(part(window.record(found.first)), block_granule - found.first, static_cast<std::uint32_t>(offset % granule_size), size);
-  if (slack != 0) spans_->set_first(block_granule, found.first);
+  Record& r = spans_->window().record(found.first);
+  begin(part(r), line, size);
   counters_.allocated.add();
   counters_.live_bytes.add(size);
-  if (zeroed) make_zero(found, start + offset, size);
-  return start + offset;
+  if (zeroed) make_zero(found, start_of(r) + line, size);
+  return start_of(r) + line;
 }
 
 // A program may have written to a clean span after it was freed. To purge it once more costs little where it has no pages.
@@ -89,7 +83,7 @@ bool Large::resize(void* p, std::size_t size) noexcept {
   if (size > largest_request) return false;
   Record& r = record_of(p);
   LargeRecord& l = part(r);
-  const std::uint32_t want = l.granule + granules_for(l.line + size);
+  const std::uint32_t want = granules_for(l.line + size);
   if (want > r.granules) {
     if (!spans_->extend(r.first, want)) return false;
     counters_.grown_in_place.add();
@@ -105,7 +99,7 @@ bool Large::resize(void* p, std::size_t size) noexcept {
 void Large::shorten(Record& r, std::uint32_t granules, std::size_t size) noexcept {
   LargeRecord& l = part(r);
   const bool gives_back = size < l.filled - l.filled / worth_giving_back;
-  std::byte* const from = start_of(r) + round_up(l.granule * granule_size + l.line + size, page_);
+  std::byte* const from = start_of(r) + round_up(l.line + size, page_);
   if (gives_back) l.filled = size;
   if (l.lies != Lies::in_place) {
     if (granules + seam < r.granules) shorten_apart(r, granules);
@@ -157,7 +151,7 @@ bool Large::finish_move(const Record& from, Record& to) noexcept {
 void* Large::move(void* p, std::size_t size) noexcept {
   Record& old = record_of(p);
   const LargeRecord was = part(old);
-  if (was.line + was.requested < worth_moving_pages || was.granule != 0 || size > largest_request) return nullptr;
+  if (was.line + was.requested < worth_moving_pages || size > largest_request) return nullptr;
   const std::uint32_t granules = granules_for(was.line + size);
   const bool by_pages = start_move(old, granules);
   const span::Spans::Span found = spans_->take(granules + (by_pages ? seam : 0), large_span, span::Cut::whole, old.node);
@@ -166,7 +160,7 @@ void* Large::move(void* p, std::size_t size) noexcept {
     return nullptr;
   }
   Record& r = spans_->window().record(found.first);
-  begin(part(r), 0, was.line, size);
+  begin(part(r), was.line, size);
   std::byte* const fresh = start_of(r) + was.line;
   const bool moved = by_pages && finish_move(old, r);
   if (!moved) {

@@ -28,8 +28,7 @@ enum class Lies : std::uint8_t {
 struct LargeRecord {
   std::uint64_t requested;  // bytes asked for
   std::uint64_t filled;     // the most that was asked for since pages of it were given back last
-  std::uint32_t line;       // offset of the block in the granule where it starts
-  std::uint32_t granule;    // that one, from the first of the span
+  std::uint32_t line;       // offset of the block in its span
   Lies lies;
 };
 
@@ -73,7 +72,7 @@ class Large {
   /// The record of p if p may be kept, else null. Requires is_block(p).
   LargeRecord* keepable(const void* p) const noexcept {
     LargeRecord& l = part(record_of(p));
-    return !hardened && l.lies == Lies::in_place && l.granule == 0 ? &l : nullptr;
+    return !hardened && l.lies == Lies::in_place ? &l : nullptr;
   }
   static void set_kept(LargeRecord& l) noexcept { l.lies = Lies::kept; }
   /// A block that was kept is live again, as it is.
@@ -127,9 +126,7 @@ class Large {
   static bool is_live(const span::Record& r) noexcept { return r.state == large_span && part(r).lies != Lies::kept; }
   static LargeRecord& part(span::Record& r) noexcept { return r.owners_part<LargeRecord>(); }
   static const LargeRecord& part(const span::Record& r) noexcept { return r.owners_part<LargeRecord>(); }
-  bool starts_at(const span::Record& r, const void* p) const noexcept {
-    return r.first + part(r).granule == spans_->window().index_of(p) && address_of(p) % span::granule_size == part(r).line;
-  }
+  bool starts_at(const span::Record& r, const void* p) const noexcept { return start_of(r) + part(r).line == p; }
   static std::uint32_t granules_for(std::size_t bytes) noexcept {
     return static_cast<std::uint32_t>((bytes + span::granule_size - 1) >> span::granule_shift);
   }
@@ -144,9 +141,8 @@ class Large {
   static void set_requested(LargeRecord& l, std::size_t size) noexcept {
     __atomic_store_n(&l.requested, size, __ATOMIC_RELAXED);  // see requested()
   }
-  static void begin(LargeRecord& l, std::uint32_t granule, std::uint32_t line, std::size_t size) noexcept {
+  static void begin(LargeRecord& l, std::uint32_t line, std::size_t size) noexcept {
     l.lies = Lies::in_place;
-    l.granule = granule;
     l.line = line;
     l.filled = size;
     set_requested(l, size);

@@ -70,7 +70,6 @@ struct Layout {
       // In the owner's part of a record:
       TERRACE_FIELD("large_record.requested", heap::LargeRecord, requested),
       TERRACE_FIELD("large_record.line", heap::LargeRecord, line),
-      TERRACE_FIELD("large_record.granule", heap::LargeRecord, granule),
       TERRACE_FIELD("large_record.lies", heap::LargeRecord, lies),
       constant("lies.kept", static_cast<std::size_t>(heap::Lies::kept)),
   };

@@ -14,7 +14,7 @@ using describe::Address, describe::Field;
 
 inline constexpr unsigned descriptor_version = 1;
 inline constexpr unsigned described_addresses = 7;
-inline constexpr unsigned described_fields = 159;
+inline constexpr unsigned described_fields = 158;
 
 using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-debug"
 

@@ -47,9 +47,9 @@ inline constexpr unsigned most_nodes = 16;
 inline constexpr std::size_t owners_part_size = 544;
 
 /// What is known of a span stands at its first granule; `first` also at the last of any span, at every granule of one that is
-/// cut into pieces, and where its owner asks for it (Spans::set_first). state, granules and first are written under the lock of
-/// the span level, since neighbours read them. The rest is the span level's while the span is free, and its owner's while it is
-/// taken: who takes or gives a span finds nothing of what the other has left there.
+/// cut into pieces. state, granules and first are written under the lock of the span level, since neighbours read them. The
+/// rest is the span level's while the span is free, and its owner's while it is taken: who takes or gives a span finds nothing
+/// of what the other has left there.
 struct Record {
   State state;
   std::uint8_t node;       // that it was taken for; where the pages of a dirty span lie

@@ -8,6 +8,10 @@ namespace {
 
 bool is_free(State s) noexcept { return s == State::clean || s == State::dirty; }
 std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
+// Granules that a span has to have beside those that are wanted.
+std::uint32_t slack(std::size_t align) noexcept {
+  return align > granule_size ? static_cast<std::uint32_t>((align >> granule_shift) - 1) : 0;
+}
 
 }  // namespace
 
@@ -168,14 +172,48 @@ GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
   return clean_.find(window_, granules, Bins::all_candidates);
 }
 
-Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node) noexcept {
+// Granules before the first multiple of `align`.
+std::uint32_t Spans::front(GranuleIndex first, std::size_t align) const noexcept {
+  const std::uintptr_t start = address_of(window_.address(first));
+  return static_cast<std::uint32_t>((round_up(start, align) - start) >> granule_shift);
+}
+
+// A span that was aligned before serves again; any other has to be longer by what may lie before the multiple of `align`.
+GranuleIndex Spans::find_aligned(std::uint32_t granules, Cut cut, unsigned node, std::size_t align) noexcept {
+  const GranuleIndex dirty = dirty_[node % most_nodes].find(window_, granules);
+  if (dirty != no_granule && front(dirty, align) + granules <= record(dirty).granules) return dirty;
+  return find(granules + slack(align), cut, node);
+}
+
+// Cuts the front off a free span, so that the rest begins at a multiple of `align`. Where that begins.
+GranuleIndex Spans::align_free(GranuleIndex first, std::size_t align) noexcept {
+  const std::uint32_t front = this->front(first, align);
+  if (front == 0) return first;
+  const Record& r = record(first);
+  const State state = r.state;
+  const std::uint32_t length = r.granules, bare = r.free.bare;  // means nothing for a dirty one
+  const std::uint64_t when = r.free.when;
+  const GranuleIndex newer = r.free.newer, rest = first + front;
+  unlink(first);
+  record(rest).node = r.node;
+  link(rest, state, length - front, when, newer);
+  link(first, state, front, when, rest);
+  if (state == State::clean) {
+    record(first).free.bare = min_of(bare, front);
+    record(rest).free.bare = min_of(bare, length - front);
+  }
+  return rest;
+}
+
+Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node, std::size_t align) noexcept {
   const os::LockGuard guard(mutex_);
-  GranuleIndex found = find(granules, cut, node);
+  GranuleIndex found = align > granule_size ? find_aligned(granules, cut, node, align) : find(granules, cut, node);
   if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) beyond_.needed(bytes_of(granules));
-  if (found == no_granule) found = grow(granules);
-  if (found == no_granule) found = find_when_short(granules);
+  if (found == no_granule) found = grow(granules + slack(align));
+  if (found == no_granule) found = find_when_short(granules + slack(align));
   if (found == no_granule) return {};
   counters_.taken.add();
+  if (align > granule_size) found = align_free(found, align);
   const Span taken = carve(found, granules, state, cut, node);
   freed_lately();  // remembers what is in use
   return taken;
@@ -241,12 +279,6 @@ GranuleIndex Spans::split(GranuleIndex first, std::uint32_t granules) noexcept {
   record(rest).state = State::interior;  // nothing of its owner's starts here
   counters_.taken.add();
   return rest;
-}
-
-void Spans::set_first(GranuleIndex i, GranuleIndex first) noexcept {
-  const os::LockGuard guard(mutex_);
-  record(i).first = first;
-  if (i != first) record(i).state = State::interior;
 }
 
 }  // namespace terrace::span

@@ -54,7 +54,8 @@ class Spans {
   /// a thousand threads that use some such pieces leave behind is to be little.
   /// A span is bound to the NUMA node that takes it: its pages lie there, since it is touched there first, and when it is free
   /// and dirty the same node gets it before others do.
-  Span take(std::uint32_t granules, State state, Cut cut = Cut::whole, unsigned node = 0) noexcept;
+  /// It begins at a multiple of `align`, a power of two, as of a granule anyway.
+  Span take(std::uint32_t granules, State state, Cut cut = Cut::whole, unsigned node = 0, std::size_t align = 0) noexcept;
   /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// The first half of give(), for callers that hold a lock; settle() follows when they hold it no more.
@@ -74,9 +75,6 @@ class Spans {
   void shorten(GranuleIndex first, std::uint32_t granules, std::byte* from) noexcept;
   /// Shortens a span in place; what is behind becomes a taken span of its own. Its first granule.
   GranuleIndex split(GranuleIndex first, std::uint32_t granules) noexcept;
-
-  /// Makes granule i of a taken span find its first one.
-  void set_first(GranuleIndex i, GranuleIndex first) noexcept;
 
   /// Gives back what has been dirty for longer than the decay time; called now and then by slow paths.
   void decay(std::uint64_t now) noexcept;
@@ -137,6 +135,10 @@ class Spans {
                            std::uint32_t bare = 0) noexcept;
   __attribute__((noinline)) GranuleIndex find(std::uint32_t granules, Cut cut, unsigned node) noexcept;
   GranuleIndex find_when_short(std::uint32_t granules) noexcept;
+  std::uint32_t front(GranuleIndex first, std::size_t align) const noexcept;
+  __attribute__((noinline)) GranuleIndex find_aligned(std::uint32_t granules, Cut cut, unsigned node,
+                                                      std::size_t align) noexcept;
+  GranuleIndex align_free(GranuleIndex first, std::size_t align) noexcept;
   __attribute__((noinline)) void insert_grown(GranuleIndex first, std::uint32_t granules) noexcept;
   __attribute__((noinline)) std::uint32_t clean_at_frontier() noexcept;
   GranuleIndex grow(std::uint32_t granules) noexcept;

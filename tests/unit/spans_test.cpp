@@ -115,6 +115,34 @@ TEST_F(SpansTest, a_loop_that_frees_all_each_time_gives_nothing_back_or_much_onc
   for (int i = 0; i < 10; ++i) EXPECT_EQ(turn(64), before);
 }
 
+// What lies before it stays free, in its state and at its age, whether the span that was found is clean or dirty.
+TEST_F(SpansTest, an_aligned_span_takes_no_more_than_it_has) {
+  constexpr std::size_t align = 16 * granule_size;
+  spans_->take(1, State::taken);  // so that the rest of the window begins at no such multiple
+  for (const bool dirty : {false, true}) {
+    if (dirty) spans_->give(spans_->take(40, State::taken).first);
+    const std::uint64_t before = spans_->taken_bytes(), dirty_before = spans_->dirty_bytes();
+    const auto s = spans_->take(2, State::taken, Cut::whole, 0, align);
+    ASSERT_NE(s.first, no_granule);
+    EXPECT_EQ(address_of(memory(s.first)) % align, 0U);
+    EXPECT_EQ(s.clean, !dirty);
+    EXPECT_EQ(spans_->taken_bytes(), before + 2 * granule_size);
+    EXPECT_EQ(spans_->dirty_bytes(), dirty ? dirty_before - 2 * granule_size : 0);
+    EXPECT_EQ(spans_->check_invariants(), nullptr);
+    spans_->give(s.first);
+    EXPECT_EQ(spans_->check_invariants(), nullptr);
+  }
+}
+
+TEST_F(SpansTest, an_aligned_span_serves_again_between_others) {
+  constexpr std::size_t align = 16 * granule_size;
+  GranuleIndex held[8];
+  for (GranuleIndex& h : held) h = spans_->take(2, State::taken, Cut::whole, 0, align).first;
+  for (const GranuleIndex h : held) spans_->give(h);
+  for (std::size_t i = 0; i < std::size(held); ++i)
+    EXPECT_FALSE(spans_->take(2, State::taken, Cut::whole, 0, align).clean) << i;
+}
+
 TEST_F(SpansTest, an_impossible_request_fails_and_harms_nothing) {
   EXPECT_EQ(spans_->take(max_granules, State::taken).first, no_granule);
   EXPECT_NE(spans_->take(1, State::taken).first, no_granule);

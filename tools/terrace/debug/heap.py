@@ -100,8 +100,7 @@ class Heap:
         start = np.zeros(len(self.first), np.int64)  # of the first block in its span
         start[~is_large] = w.part("slab.block_offset", self.first[~is_large])
         large_rows = self.first[is_large]
-        granule = w.part("large_record.granule", large_rows).astype(np.int64)
-        start[is_large] = (granule << w.shift) + w.part("large_record.line", large_rows)
+        start[is_large] = w.part("large_record.line", large_rows)
         self.start = start
         self.requested = np.zeros(len(self.first), np.int64)
         self.requested[is_large] = w.part("large_record.requested", large_rows).astype(np.int64)
