@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Cases: a program on Terrace that somebody looks at, with gdb, strace or perf."""
 
+import os
 import re
 import shutil
 
@@ -16,13 +17,19 @@ def need(tool):
     return tool
 
 
+def stay_on_one_cpu():
+    """A thread that moves between two steps finds another slot, and may have to open it: more steps than there are."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 def gdb(h, setting, *commands):
     """The debugger itself runs on glibc's malloc; the program it starts has the setting."""
     words = [need("gdb"), "-q", "-nx", "-batch", "-ex", "set pagination off"]
     if setting.preload:
         words += ["-ex", f"set environment LD_PRELOAD {setting.preload}"]
     words += [*commands, "--args", h.program("stepped")]
-    return h.run(setting, words, stdout=r"(?s).*", stderr=r"(?s).*", preload_variable="UNUSED")
+    return h.run(setting, words, stdout=r"(?s).*", stderr=r"(?s).*", preload_variable="UNUSED",
+                 before_exec=stay_on_one_cpu)
 
 
 def under_gdb(h):
