@@ -115,9 +115,9 @@ def _busy_table(options: argparse.Namespace, page: Page, experiment: str, counts
                        for n in counts for by in BY}, rounds)
     for values in results.values():
         for v in values:
-            v["per_million"] = 1e6 * v["collections"] / v["objects"]
+            v["per_million"] = 1e6 * v["collections"] / max(1, v["objects"])  # none in milliseconds on a busy machine
             v["wasted_percent"] = 100 * v["wasted_bytes"] / max(1.0, v["bytes"] + v["wasted_bytes"])
-            v["ms_between"] = 1e3 * v["objects"] / v["objects_per_second"] / max(1.0, v["collections"])
+            v["ms_between"] = 1e3 * v["objects"] / max(1.0, v["objects_per_second"]) / max(1.0, v["collections"])
 
     def three(n: int, key: str) -> str:
         return " / ".join(f"{median(results, f'{by}/{n}', key):.2f}" for by in BY)
