@@ -87,7 +87,7 @@ class Slabs {
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
   void shed(std::uint64_t bytes) noexcept;
-  /// At each tick, under the lock of maintenance: allowances fade, and what exceeds them goes.
+  /// At each tick, under the lock of maintenance: regret fades, and what exceeds what may be kept goes.
   void tick() noexcept;
 
   /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.

@@ -14,23 +14,21 @@ inline constexpr std::uint64_t most_freed_lately = 48 * mib;
 
 class Demand {
  public:
-  /// Bytes that were in use lately and are not now. On every path that takes or frees much: `in_use` is remembered. Of two
-  /// threads that raise the peak one may be lost.
+  /// Bytes that were in use lately and are not now. Remembers `in_use`: it is called on every path that takes or frees much.
   std::uint64_t freed_lately(std::uint64_t in_use) noexcept {
-    if (in_use > peak_.read()) peak_.set(in_use);
-    return min_of(above(in_use), most_freed_lately);
+    const std::uint64_t peak = peak_.read();
+    if (in_use > peak) peak_.set(in_use);
+    return min_of(peak - min_of(peak, in_use), most_freed_lately);
   }
   std::uint64_t peak() const noexcept { return peak_.read(); }
   /// At each tick.
-  void fade(std::uint64_t in_use) noexcept { peak_.set(peak_.read() - above(in_use) / 4); }
-
- private:
-  std::uint64_t above(std::uint64_t in_use) const noexcept {
+  void fade(std::uint64_t in_use) noexcept {
     const std::uint64_t peak = peak_.read();
-    return peak - min_of(peak, in_use);
+    peak_.set(peak - (peak - min_of(peak, in_use)) / 4);
   }
 
-  SharedCounter peak_;
+ private:
+  SharedCounter peak_;  // of two threads that set it one may be lost
 };
 
 }  // namespace terrace::span

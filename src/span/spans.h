@@ -50,11 +50,10 @@ class Spans {
     bool untouched = false;  // it was never taken before, so that it reads as zero whatever the program did
   };
   /// A span of exactly `granules`, in the state of its owner, taken_by(n); the owner's part of its record holds anything.
-  /// If it is needed soon after memory was purged, that should have been kept: in part only where it is cut finely, since what
-  /// a thousand threads that use some such pieces leave behind is to be little.
-  /// A span is bound to the NUMA node that takes it: its pages lie there, since it is touched there first, and when it is free
-  /// and dirty the same node gets it before others do.
-  /// It begins at a multiple of `align`, a power of two, as of a granule anyway.
+  /// If it is needed soon after memory was purged, that should have been kept; not where it is cut finely, since what a
+  /// thousand threads that use some such pieces leave behind is to be little. A span is bound to the NUMA node that takes it:
+  /// its pages lie there, since it is touched there first, and when it is free and dirty the same node gets it before others
+  /// do. It begins at a multiple of `align`, a power of two, as of a granule anyway.
   Span take(std::uint32_t granules, State state, Cut cut = Cut::whole, unsigned node = 0, std::size_t align = 0) noexcept;
   /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
