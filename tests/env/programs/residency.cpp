@@ -98,10 +98,9 @@ void say_resident(const char* when, std::size_t bytes, std::size_t live) {
 }
 
 void check_kept(const char* when, std::size_t beside) {
-  const std::size_t live = live_pages();
-  const std::size_t now = resident() - std::min(resident(), at_start);
-  say_resident(when, now, live);
-  check(now <= live + std::max(floor_of_bound, live / 4) + beside + bookkeeping,
+  const std::size_t live = live_pages(), here = resident() - std::min(resident(), at_start);
+  say_resident(when, here, live);
+  check(here <= live + std::max(floor_of_bound, live / 4) + beside + bookkeeping,
         "more memory is resident than the bound allows");
 }
 
