@@ -5,8 +5,8 @@ namespace terrace::heap {
 namespace {
 
 constexpr std::uint32_t most_blocks = 4096;  // bits of SlabRecord::free_map
-constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least,
-constexpr std::size_t bulky = 32 * kib;      // but half as many of more than this
+constexpr std::uint32_t blocks_wanted = 16;  // per slab, at least, of less than a granule each
+constexpr std::size_t most_unused = 9;       // of a slab of others, the nth part
 constexpr std::size_t longest_slab = std::size_t{1} << 22;
 constexpr std::size_t smallest_odd = 512;
 constexpr std::size_t max_load_probe = 250;  // nodes of the ring that the tables are tuned for: 3.9 a set,
@@ -52,20 +52,15 @@ constexpr void choose_colours(Shape& s, std::uint32_t slack) {
   s = best;
 }
 
-// `room`: bytes per block for spacers and colours. Of few blocks, the part of one that is left at the end is much: a slab of up
-// to half as much more is taken if it leaves less.
+// `room`: bytes per block for spacers and colours. Of blocks of a granule or more as few as leave no more than a ninth of the
+// slab unused: one that a slot holds keeps all of the slab from other classes.
 constexpr std::uint16_t granules_for(std::size_t stride, std::size_t room = cache_line) {
-  const std::size_t blocks = stride > bulky ? blocks_wanted / 2 : blocks_wanted;
-  const std::size_t least = (blocks * (stride + room) + span::granule_size - 1) / span::granule_size;
-  if (stride <= bulky) return static_cast<std::uint16_t>(least);
-  const auto used = [=](std::size_t granules) {  // in 64ths, of the slab
-    return (granules * span::granule_size + room) / (stride + room) * stride * 64 / (granules * span::granule_size);
-  };
-  std::size_t best = least;
-  for (std::size_t granules = least + 1; granules <= least + least / 2; ++granules) {
-    if (used(granules) > used(best)) best = granules;
-  }
-  return static_cast<std::uint16_t>(best);
+  if (!fills_granules(stride))
+    return static_cast<std::uint16_t>((blocks_wanted * (stride + room) + span::granule_size - 1) / span::granule_size);
+  const auto unused = [=](std::size_t bytes) { return bytes - bytes / (stride + room) * stride; };
+  std::uint16_t granules = 1;
+  while (unused(granules * span::granule_size) > granules * span::granule_size / most_unused) ++granules;
+  return granules;
 }
 
 // Without spacers the whole slab is one group.
@@ -91,8 +86,8 @@ constexpr Shape punctuate(std::size_t stride) {
   const std::size_t usual = max_of<std::size_t>(1, CacheShape::set_span / stride);
   Shape best = with_spacers(stride, usual, 1);
   std::uint32_t best_load = worst_load(best);
-  for (unsigned scale = 1; scale <= 4 && std::size_t{scale} * granules_for(stride) * span::granule_size <= longest_slab;
-       scale *= 2) {
+  const unsigned most_scale = fills_granules(stride) ? 1 : 4;
+  for (unsigned scale = 1; scale <= most_scale; scale *= 2) {
     for (std::size_t per_group = usual; per_group > usual / 2 && best_load > good_load; --per_group) {
       const Shape s = with_spacers(stride, per_group, scale);
       if (worst_load(s) < best_load) {

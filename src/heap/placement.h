@@ -17,6 +17,9 @@ namespace terrace::heap {
 
 enum class Placement : std::uint8_t { none, punctuated, odd, random };
 
+/// Blocks of a granule or more. A slab of them goes back as soon as it is free, so that other classes have its pages.
+constexpr bool fills_granules(std::size_t stride) noexcept { return stride >= span::granule_size; }
+
 struct Shape {
   std::uint32_t stride = 0;
   std::uint32_t per_group = 1;    // blocks between two spacers

@@ -82,7 +82,8 @@ class Slabs {
     const std::uint64_t at = address_of(block);
     put_back(h, &at, 1);
   }
-  /// Gives back the slabs that are entirely free, of which put_back() keeps one per class, and the free pages of the others.
+  /// Gives back the slabs that are entirely free, of which put_back() keeps one per class of blocks below a granule, and the
+  /// free pages of the others.
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.

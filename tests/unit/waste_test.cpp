@@ -120,6 +120,15 @@ TEST_F(WasteTest, holes_are_filled_when_blocks_are_cut) {
   EXPECT_GE(slabs_->waste(), (per_slab(kib) - 2) * kib);
 }
 
+TEST_F(WasteTest, a_free_slab_of_blocks_of_a_granule_or_more_is_there_for_other_classes_and_of_others_one_stays) {
+  put_back(cut(kib, per_slab(kib)));
+  EXPECT_EQ(slabs_->counters(home_of_size(kib)).slabs_released.read(), 0U);
+  for (const std::size_t size : {span::granule_size, SizeRule::largest}) {
+    put_back(cut(size, 3 * per_slab(size)));
+    EXPECT_EQ(slabs_->counters(home_of_size(size)).slabs_released.read(), 3U) << size;
+  }
+}
+
 TEST_F(WasteTest, what_was_given_back_of_blocks_with_pages_of_their_own_and_they_needed_again_is_kept) {
   constexpr std::size_t size = 32 * kib, bytes = 96 * mib;  // more than stays because it was in use lately
   const auto kept_after_a_turn = [&] {
