@@ -135,6 +135,7 @@ void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noe
 void* Heap::allocate_span(std::size_t size, std::size_t align, bool zeroed) noexcept {
   const unsigned node = levels_.node();
   void* const p = large_.allocate(size, align, zeroed, node);
+  if (p != nullptr) maintenance_.keep_limit();
   if (p != nullptr || !maintenance_.make_room(size)) return p;
   return large_.allocate(size, align, zeroed, node);
 }

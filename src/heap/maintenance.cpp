@@ -35,6 +35,7 @@ std::uint64_t Maintenance::tick() noexcept {
   if (last == 0)
     return now;  // a process that has just begun has nothing to give back, and the look at all there is costs pages
   if (!mutex_.try_lock()) return now;
+  read_limits_again();
   update_limits();
   go_on_round();
   levels_.core().budget().fade();

@@ -6,6 +6,7 @@
 #include "heap/block_levels.h"
 #include "heap/large_slots.h"
 #include "heap/options.h"
+#include "os/limits.h"
 
 namespace terrace::heap {
 
@@ -13,7 +14,7 @@ class Maintenance {
  public:
   constexpr Maintenance(span::Spans& spans, Slabs& slabs, Large& large, BlockLevels& levels, LargeSlots& large_slots) noexcept
       : spans_(spans), slabs_(slabs), large_(large), levels_(levels), large_slots_(large_slots) {}
-  void open(const Options& options) noexcept { options_ = &options; }
+  void open(const Options& options) noexcept;
 
   /// What is due, if anything is. The time, in coarse milliseconds.
   std::uint64_t tick() noexcept;
@@ -38,7 +39,9 @@ class Maintenance {
   /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold:
   /// an estimate by its share of all that left.
   std::uint64_t pinned_by_levels() const noexcept;
-  std::uint64_t surplus_bound() noexcept { return surplus_share() + spans_.freed_lately() + spans_.regretted_beyond_bound(); }
+  std::uint64_t surplus_bound() noexcept {
+    return within_limit(surplus_share() + spans_.freed_lately() + spans_.regretted_beyond_bound());
+  }
   /// What slots and depots may hold and hold.
   std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
   /// What the budgets of the levels add up to.
@@ -50,6 +53,8 @@ class Maintenance {
     if (surplus() > surplus_bound() + tolerated()) [[unlikely]]
       shed();
   }
+  /// By who has taken a span: near a limit of memory, more in use is a lower bound.
+  void keep_limit() noexcept;
 
   // fork:
   os::RankedMutex<os::Rank::maintenance>& mutex() noexcept { return mutex_; }
@@ -74,7 +79,11 @@ class Maintenance {
   template <class Take>
   bool take_with_notice(HomeClass& h, Take take) noexcept;
 
+  void read_limits(os::Groups groups) noexcept;
+  void read_limits_again() noexcept;
   std::uint64_t surplus_share() const noexcept;
+  std::uint64_t within_limit(std::uint64_t bytes) const noexcept;
+  std::uint64_t left_to_limit() const noexcept;
   void shed() noexcept;
   void shed_down_to(std::uint64_t target) noexcept;
   std::uint64_t unpin() noexcept;
@@ -91,6 +100,11 @@ class Maintenance {
   BlockLevels& levels_;
   LargeSlots& large_slots_;
   const Options* options_ = nullptr;
+  os::Limits limits_;              // guarded by mutex_, as
+  unsigned ticks_to_reading_ = 0;  // of the limits
+  // Of limits_: nine tenths of the memory, and processors. relaxed: old ones hold a moment longer.
+  std::atomic<std::uint64_t> usable_{os::Limits::none};
+  std::atomic<unsigned> processors_{~0U};
 
   os::RankedMutex<os::Rank::maintenance> mutex_;
   std::atomic<std::uint64_t> last_tick_{0};

@@ -14,6 +14,10 @@
 // are of all blocks that left the slabs. Where the estimate was wrong, the levels are not emptied for it again before a tick,
 // or before a quarter of the blocks has come back.
 //
+// Near a limit on the memory of the process, of its control groups or of the machine, the bound is lower (docs/adr/0040): three
+// quarters of what is left up to nine tenths of the limit, in the last tenth next to nothing. Then more in use is less that may
+// be free, and who takes a span looks, too.
+//
 // Not in the surplus: free blocks that share pages with blocks of the program. No allocator can give those back.
 #include "base/assert.h"
 #include "heap/maintenance.h"
@@ -22,8 +26,12 @@ namespace terrace::heap {
 namespace {
 
 constexpr std::uint64_t bound_floor = 16 * mib;
-constexpr std::uint64_t bound_share = 4;    // of what is live
-constexpr std::uint64_t shed_further = 16;  // of the bound, so that not every call sheds a little
+constexpr std::uint64_t bound_share = 4;       // of what is live
+constexpr std::uint64_t bound_at_limit = mib;  // what slots need to work at all
+constexpr std::uint64_t shed_further = 16;     // of the bound, so that not every call sheds a little
+
+constexpr std::uint64_t tenth_of_limit = 10, unknown_share = 4;
+constexpr unsigned ticks_between_readings = 8;  // of the limits
 
 constexpr std::uint64_t budget_per_slot = 256 * kib;
 constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
@@ -43,7 +51,44 @@ std::uint64_t Maintenance::pinned_by_levels() const noexcept {
   return out == 0 ? 0 : slabs_.pinned() / 256 * (held * 256 / out);
 }
 
-// Who sets a budget wants that much in the levels. Blocks in the levels left the slabs, but are not live.
+void Maintenance::open(const Options& options) noexcept {
+  options_ = &options;
+  read_limits(os::Groups::mounted);
+}
+
+void Maintenance::read_limits(os::Groups groups) noexcept {
+  os::read_limits(limits_, groups);
+  usable_.store(limits_.memory() / tenth_of_limit * (tenth_of_limit - 1), std::memory_order_relaxed);
+  processors_.store(limits_.processors, std::memory_order_relaxed);
+}
+
+// Limits change while a process runs, but seldom. Rungs without sequences do not ask in what sandbox they are.
+void Maintenance::read_limits_again() noexcept {
+  if (ticks_to_reading_ != 0) {
+    --ticks_to_reading_;
+    return;
+  }
+  if (!levels_.core().has_sequences() || !os::may_open_files()) return;
+  ticks_to_reading_ = ticks_between_readings;
+  read_limits(os::Groups::all);
+}
+
+// A quarter of what is left is for what is not known here: stacks, libraries, other processes.
+std::uint64_t Maintenance::left_to_limit() const noexcept {
+  const std::uint64_t most = usable_.load(std::memory_order_relaxed), left = most - min_of(most, spans_.in_use_bytes());
+  return left - left / unknown_share;
+}
+
+// Who sets a budget wants that much in the levels.
+std::uint64_t Maintenance::within_limit(std::uint64_t bytes) const noexcept {
+  return min_of(bytes, max_of(bound_at_limit, left_to_limit()) + options_->budget);
+}
+
+void Maintenance::keep_limit() noexcept {
+  if (slabs_.waste() + spans_.dirty_bytes() > left_to_limit()) keep_bound();
+}
+
+// Blocks in the levels left the slabs, but are not live.
 std::uint64_t Maintenance::surplus_share() const noexcept {
   const std::uint64_t out = slabs_.in_use_bytes() + large_.counters().live_bytes.read();
   const std::uint64_t live = out - min_of(out, levels_granted());
@@ -52,7 +97,7 @@ std::uint64_t Maintenance::surplus_share() const noexcept {
 
 // The shares of the bound that the levels get add up to 7/8, in a rush of all.
 void Maintenance::update_limits() noexcept {
-  const unsigned slots = levels_.core().slot_count();
+  const unsigned slots = min_of(levels_.core().slot_count(), processors_.load(std::memory_order_relaxed));  // that are filled
   level::Budget &core = levels_.core().budget(), &processors = levels_.processors().budget(), &nodes = levels_.nodes().budget();
   const unsigned of_nodes = levels_.nodes().depots().exist() ? 2 : 0;  // of 4 parts of what depots may hold
   const auto limit_depots = [&](std::uint64_t bytes, std::uint64_t in_rush) {
@@ -64,7 +109,7 @@ void Maintenance::update_limits() noexcept {
     return limit_depots(options_->budget / 4, 0);
   }
   const std::uint64_t by_use = spans_.in_use_bytes() / budget_share;
-  const std::uint64_t eighth = surplus_share() / 8;
+  const std::uint64_t eighth = within_limit(surplus_share()) / 8;
   const std::uint64_t rush = rush_per_slot * slots;
   core.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(rush, 2 * eighth));
   limit_depots(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth), min_of(rush, eighth));

@@ -11,6 +11,7 @@ import tempfile
 
 import address_space
 import crowds
+import limits
 import observers
 import residency
 import sandboxes
@@ -302,7 +303,7 @@ FUNCTIONS = [after_main, clone_children_that_allocate, fork_in_a_handler_beside_
              fork_of_one_thread, dlopen_of_terrace, address_space_limit, data_limit, small_address_space_runs, no_overcommit,
              checks, rungs_are_forced, rseq_not_registered_by_libc, rseq_is_the_programs, one_cpu, layouts, files,
              under_valgrind, under_qemu, unknown_values, known_values, statistics_at_exit, static_programs, secure_mode,
-             *sandboxes.ALL, *address_space.ALL, *residency.ALL, *stacks.ALL]
+             *sandboxes.ALL, *address_space.ALL, *residency.ALL, *stacks.ALL, *limits.ALL]
 
 
 def on_every_rung(command):

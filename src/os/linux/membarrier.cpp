@@ -36,6 +36,13 @@ bool may_restart_sequences() noexcept {
   return now.mode == first_sandbox.mode && now.no_new_privileges == first_sandbox.no_new_privileges;
 }
 
+// A further filter is not seen where new privileges were given up before the start.
+bool may_open_files() noexcept {
+  if (single_threaded()) return false;
+  const Sandbox now = sandbox_of_this_thread();
+  return now.mode == first_sandbox.mode && (now.mode == 0 || (now.mode > 0 && now.no_new_privileges == 0));
+}
+
 bool restart_all_sequences() noexcept {
   return single_threaded() || !failed(arch::raw_syscall(SYS_membarrier, private_expedited_rseq));
 }
