@@ -13,7 +13,9 @@ Magazine MagazineStack::pop_oldest() noexcept {
 
 Taken Depots::take(const Locality& here, std::size_t key) noexcept {
   const Place own = place(here);
-  Taken t{.magazine = at(own).pop_newest(key), .asked = 1};
+  // In a process that has just begun a look at the stack itself would cost a page for each key.
+  const bool marked = (marks(own.depot, key) >> own.shard & 1) != 0;
+  Taken t{.magazine = marked ? at(own).pop_newest(key) : Magazine{}, .asked = 1};
   unsigned depot = own.depot;
   for (unsigned i = 0; i < depots() && !t.magazine; ++i, depot = depot + 1 == depots() ? 0 : depot + 1) {
     const std::uint16_t some = near(depot, own.depot) ? marks(depot, key) : std::uint16_t{0};
