@@ -264,7 +264,6 @@ SizeClass Heap::small_class(const void* p) const noexcept {
 }
 
 void* Heap::reallocate(void* p, std::size_t size) noexcept {
-  if (p == nullptr) return heap::allocate(size);
   if (redirect_ != nullptr) [[unlikely]]
     return redirect_->reallocate(p, size);
   const SizeClass c = small_class(p);

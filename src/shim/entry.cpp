@@ -25,7 +25,8 @@ void* callocate(std::size_t count, std::size_t size) noexcept {
 }
 
 void* reallocate_slow(void* p, std::size_t size) noexcept {
-  if (p != nullptr && size == 0) {  // as glibc does
+  if (p == nullptr) return allocate(size);
+  if (size == 0) {  // as glibc does
     heap::free(p);
     return nullptr;
   }
