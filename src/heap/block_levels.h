@@ -19,7 +19,7 @@ namespace terrace::heap {
 class BlockLevels {
  public:
   constexpr BlockLevels(Slabs& slabs, FastPathSwitch& fast, Maintenance& maintenance) noexcept
-      : slab_level_(slabs, magazines_), core_(slab_level_, maintenance), fast_path_(fast), maintenance_(maintenance) {}
+      : slab_level_(slabs, magazines_), fast_path_(fast), maintenance_(maintenance), core_(slab_level_, maintenance) {}
   /// False: there is no memory for them.
   bool open(level::ThreadSlots<level::Slot>::Drain drain, const span::Window& window) noexcept;
 
@@ -120,20 +120,21 @@ class BlockLevels {
   __attribute__((noinline)) Got last_resort(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
   __attribute__((noinline)) Got cut_or_steal(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
 
-  Magazines magazines_;
-  SlabLevel slab_level_;
-  NodeLevel nodes_{slab_level_};
-  ProcessorLevel processors_{slab_level_};
-  CoreLevel core_;
-  level::Levels<ProcessorLevel, NodeLevel, SlabLevel> above_slots_{processors_, nodes_, slab_level_};
-
+  // What is long and seldom touched is first. References lie together behind it: the loader writes them at each start.
   topology::Topology topology_;
   std::array<std::uint8_t, topology::max_llcs> node_of_processor_{};
+  level::Depots objects_of_processors_[level::most_object_chunks], objects_of_nodes_[level::most_object_chunks];
+  TransferCounters transfers_[max_size_classes];
   level::Locator locator_;
+  Magazines magazines_;
+  SlabLevel slab_level_;
+  NodeLevel nodes_{slab_level_, objects_of_nodes_};
+  ProcessorLevel processors_{slab_level_, objects_of_processors_};
+  level::Levels<ProcessorLevel, NodeLevel, SlabLevel> above_slots_{processors_, nodes_, slab_level_};
   FastPathSwitch& fast_path_;
   Maintenance& maintenance_;
-  TransferCounters transfers_[max_size_classes];
   os::RankedMutex<os::Rank::object_classes> objects_mutex_;  // making and removing classes of object caches
+  CoreLevel core_;
 };
 
 }  // namespace terrace::heap

@@ -25,10 +25,10 @@ std::uint64_t bytes_in(HomeClass h, unsigned blocks) noexcept { return std::uint
 bool DepotLevel::map(const level::Depots::Layout& layout, level::Depots& depots) noexcept {
   if (layout.count == 0 || depots.exist()) return true;
   constexpr auto levels = os::Metadata::levels;
-  auto* const shards = os::map_metadata<std::byte>(levels, std::size_t{layout.count} * layout.shards * layout.shard_bytes());
-  auto* const marks = os::map_metadata<std::uint16_t>(levels, layout.keys * layout.count);
-  if (shards == nullptr || marks == nullptr) return false;
-  depots.open(layout, shards, marks);
+  const std::size_t bytes = std::size_t{layout.count} * layout.shards * layout.shard_bytes();
+  auto* const shards = os::map_metadata<std::byte>(levels, bytes + layout.keys * layout.count * sizeof(std::uint16_t));
+  if (shards == nullptr) return false;
+  depots.open(layout, shards, reinterpret_cast<std::uint16_t*>(shards + bytes));
   return true;
 }
 

@@ -14,7 +14,8 @@ namespace terrace::heap {
 
 class DepotLevel {
  public:
-  explicit constexpr DepotLevel(SlabLevel& slabs) noexcept : slabs_(slabs) {}
+  /// `objects`: the depots of object caches, by chunk.
+  constexpr DepotLevel(SlabLevel& slabs, level::Depots* objects) noexcept : slabs_(slabs), objects_(objects) {}
   /// False: there is no memory for it; nothing was opened.
   bool open(const level::Depots::Layout& layout) noexcept;
   /// The same for a chunk of object caches.
@@ -71,9 +72,9 @@ class DepotLevel {
                           std::uint64_t& bytes) noexcept;
 
   SlabLevel& slabs_;
+  level::Depots* objects_;
   level::Depots depots_;
-  Chains* chains_ = nullptr;                                        // one for each shard
-  std::array<level::Depots, level::most_object_chunks> objects_{};  // by chunk
+  Chains* chains_ = nullptr;  // one for each shard
   level::Depots::Layout layout_;
   level::Budget budget_;
   SharedCounter refusals_;

@@ -53,7 +53,7 @@ bool Heap::open() noexcept {
   spans_.set_decay(options_.decay_ms);
   slabs_.open(spans_, shapes_for(options_.placement));
   aligned_classes_ = &aligned_classes_for(options_.placement);
-  large_.open(spans_, options_.placement, os::most_mappings());
+  large_.open(spans_, options_.placement);
   large_slots_.open(options_.budget);
   checker_.open(check::read_options(),
                 {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },

@@ -189,15 +189,15 @@ class Heap {
   const UpperLocks* upper_locks_ = nullptr;
   bool (*last_resort_)() noexcept = nullptr;
   Options options_;
-  check::Checker checker_;
   span::Spans spans_;
   Slabs slabs_;
   const AlignedClasses* aligned_classes_ = nullptr;
   Large large_;
   FastPathSwitch fast_path_switch_;
   BlockLevels levels_{slabs_, fast_path_switch_, maintenance_};
-  LargeSlots large_slots_{levels_.core(), large_, maintenance_};
+  check::Checker checker_;
   Maintenance maintenance_{spans_, slabs_, large_, levels_, large_slots_};
+  LargeSlots large_slots_{levels_.core(), large_, maintenance_};
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };
 

@@ -131,7 +131,7 @@ void Large::shorten_apart(Record& r, std::uint32_t granules) noexcept {
 // of one mapping and a longer target, see os/memory.h.
 bool Large::start_move(const Record& from, std::uint32_t granules) noexcept {
   if (!spans_->window().movable() || part(from).lies == Lies::both || granules <= movable_granules(from)) return false;
-  if (counters_.apart.add() < most_apart_) return true;
+  if (counters_.apart.add() < most_apart) return true;
   counters_.apart.sub(1);
   return false;
 }

@@ -39,11 +39,9 @@ struct LargeCounters {
 
 class Large {
  public:
-  /// `most_mappings`: how many the system lets a process have; the blocks whose pages were moved take a share of them.
-  void open(span::Spans& spans, Placement placement, std::size_t most_mappings) noexcept {
+  void open(span::Spans& spans, Placement placement) noexcept {
     spans_ = &spans;
     rotate_ = placement != Placement::none;
-    most_apart_ = most_mappings / mappings_per_block_apart;
     page_ = os::page_size();
   }
 
@@ -109,9 +107,10 @@ class Large {
   /// success. Null when memory is short, or when p is too small for this to be worth it; p is as it was.
   void* move(void* p, std::size_t size) noexcept;
 
-  /// A block apart splits the mapping in which it lies: it takes two mappings more. Of 64 that a process may have, one such
-  /// block: a 32nd of them. When there are more, pages are copied.
-  static constexpr std::size_t mappings_per_block_apart = 64;
+  /// A block apart splits the mapping in which it lies: it takes two mappings more. Of 64 that Linux lets a process have, one
+  /// such block: a 32nd of them. When there are more, pages are copied. The machine's own bound is not read: at the start that
+  /// costs each process four system calls, and later a sandbox may end it for them.
+  static constexpr std::size_t most_apart = os::usual_mappings / 64;
 
   const LargeCounters& counters() const noexcept { return counters_; }
 
@@ -159,7 +158,7 @@ class Large {
 
   span::Spans* spans_ = nullptr;
   bool rotate_ = true;
-  std::size_t most_apart_ = 0, page_ = 0;
+  std::size_t page_ = 0;
   LargeCounters counters_;
 };
 

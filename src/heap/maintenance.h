@@ -94,6 +94,13 @@ class Maintenance {
                : tolerated_.load(std::memory_order_relaxed);
   }
 
+  // What age_prepared() has taken of a chunk and not emptied yet: here and not on its stack, so that who removes a class finds
+  // its blocks, while a function of another cache runs. Guarded by mutex_.
+  struct {
+    unsigned chunk;
+    ChainWord words[level::words_per_chunk];
+  } taken_{};
+  ChainWord held_[level::all_words] = {};  // what the slot's words held that is drained; guarded by mutex_
   span::Spans& spans_;
   Slabs& slabs_;
   Large& large_;
@@ -112,13 +119,6 @@ class Maintenance {
   Turn turn_ = Turn::slots;       // how far a round has come; guarded by mutex_, as
   std::uint32_t round_slot_ = 0;  // the next slot
   std::atomic<bool> round_unfinished_{false};
-  // What age_prepared() has taken of a chunk and not emptied yet: here and not on its stack, so that who removes a class finds
-  // its blocks, while a function of another cache runs. Guarded by mutex_.
-  struct {
-    unsigned chunk;
-    ChainWord words[level::words_per_chunk];
-  } taken_{};
-  ChainWord held_[level::all_words] = {};  // what the slot's words held that is drained; guarded by mutex_
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
   // stale ones cost one more try.
   std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};

@@ -52,7 +52,8 @@ bool move_pages(void* from, std::size_t bytes, void* to, std::size_t room) noexc
 /// Puts fresh zeroed memory over a range that the caller owns, mapped or not. Unlike after purge(), the range is one mapping
 /// with its neighbours again. False: nothing is known of the range, which must not be used any more.
 bool map_anew(void* address, std::size_t bytes) noexcept;
-/// How many mappings the system lets a process have (vm.max_map_count), or its default where that can not be read.
+inline constexpr std::size_t usual_mappings = 65530;
+/// How many mappings the system lets a process have (vm.max_map_count), or the usual number where that can not be read.
 std::size_t most_mappings() noexcept;
 /// Readable and writable anonymous memory, zeroed, whole pages; null when there is none. What the library keeps: see
 /// metadata.h.

@@ -2,6 +2,7 @@
 #include "os/environment.h"
 
 #include "os/auxv.h"
+#include "os/metadata.h"
 #include "os/mutex.h"
 #include "os/sysfs.h"
 
@@ -16,34 +17,38 @@ namespace {
 constexpr std::string_view prefixes[] = {"TERRACE_", "UMEM_"};
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
-constinit RankedMutex<Rank::environment> mutex;
-constinit std::atomic<bool> kept{false};
-char copies[room];  // "NAME=value\0" one after the other, then an empty one
-std::size_t used = 0;
+// Together, so that a start touches one page.
+constinit struct {
+  RankedMutex<Rank::environment> mutex;
+  std::atomic<bool> kept{false};
+  std::size_t used = 0;
+  char copies[room] = {};  // "NAME=value\0" one after the other, then an empty one
+} own;
 
 void keep(const char* entry) noexcept {
   const auto begins_with = [entry](std::string_view prefix) { return std::strncmp(entry, prefix.data(), prefix.size()) == 0; };
   if (!begins_with(prefixes[0]) && !begins_with(prefixes[1])) return;
   const std::size_t length = std::strlen(entry) + 1;
-  if (length >= room - used) return;
-  std::memcpy(copies + used, entry, length);
-  used += length;
+  if (length >= room - own.used) return;
+  std::memcpy(own.copies + own.used, entry, length);
+  own.used += length;
 }
 
 // Constructors of other libraries may allocate before libc has set `environ` in this object's view.
 void keep_from_kernel() noexcept {
-  static char text[32768];
-  const long length = read_file("/proc/self/environ", text, sizeof text);
-  for (long at = 0; at < length; at += static_cast<long>(std::strlen(text + at)) + 1) keep(text + at);
+  constexpr std::size_t most = 32768;
+  const Scratch<char[]> text(most);
+  const long length = text.get() == nullptr ? 0 : read_file("/proc/self/environ", text.get(), most);
+  for (long at = 0; at < length; at += static_cast<long>(std::strlen(text.get() + at)) + 1) keep(text.get() + at);
 }
 
 }  // namespace
 
 void keep_environment(char* const* variables) noexcept {
   // [E1] acquire, pairs with the release below: the copies are seen.
-  if (kept.load(std::memory_order_acquire)) return;
-  const LockGuard guard(mutex);
-  if (kept.load(std::memory_order_relaxed)) return;
+  if (own.kept.load(std::memory_order_acquire)) return;
+  const LockGuard guard(own.mutex);
+  if (own.kept.load(std::memory_order_relaxed)) return;
   if (variables == nullptr) variables = environ;
   if (secure_mode()) {
     // It belongs to somebody else.
@@ -52,13 +57,13 @@ void keep_environment(char* const* variables) noexcept {
   } else {
     for (; *variables != nullptr; ++variables) keep(*variables);
   }
-  kept.store(true, std::memory_order_release);  // [E1]
+  own.kept.store(true, std::memory_order_release);  // [E1]
 }
 
 const char* environment(const char* name) noexcept {
   keep_environment(nullptr);
   const std::string_view wanted(name);
-  for (const char* entry = copies; *entry != '\0'; entry += std::strlen(entry) + 1) {
+  for (const char* entry = own.copies; *entry != '\0'; entry += std::strlen(entry) + 1) {
     if (std::strncmp(entry, wanted.data(), wanted.size()) == 0 && entry[wanted.size()] == '=') return entry + wanted.size() + 1;
   }
   return nullptr;

@@ -214,9 +214,8 @@ bool map_anew(void* address, std::size_t bytes) noexcept {
 }
 
 std::size_t most_mappings() noexcept {
-  constexpr std::size_t usual = 65530;
   char text[32];
-  if (read_file("/proc/sys/vm/max_map_count", text, sizeof text) <= 0) return usual;
+  if (read_file("/proc/sys/vm/max_map_count", text, sizeof text) <= 0) return usual_mappings;
   std::size_t count = 0;
   for (const char* p = text; *p >= '0' && *p <= '9'; ++p) count = count * 10 + static_cast<std::size_t>(*p - '0');
   return count;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "os/possible_cpus.h"
 
+#include "os/metadata.h"
 #include "os/syscall.h"
 #include "os/sysfs.h"
 
@@ -10,13 +11,12 @@
 namespace terrace::os {
 namespace {
 
-// Without sysfs (a chroot, a sandbox): the kernel says how many bytes its cpu masks have, if there is room for one. Static,
-// since the stack may be small; who comes at the same time writes the same.
+// Without sysfs (a chroot, a sandbox): the kernel says how many bytes its cpu masks have, if there is room for one.
 unsigned bound_by_mask() noexcept {
-  constexpr unsigned bits_per_byte = 8, bound_without_anything = 8192;
-  static unsigned char mask[16384];
-  const long bytes = arch::raw_syscall(SYS_sched_getaffinity, 0, static_cast<long>(sizeof mask),
-                                       static_cast<long>(reinterpret_cast<std::uintptr_t>(mask)));
+  constexpr unsigned bits_per_byte = 8, bound_without_anything = 8192, most_bytes = 16384;
+  const Scratch<unsigned char[]> mask(most_bytes);
+  const long bytes =
+      arch::raw_syscall(SYS_sched_getaffinity, 0, most_bytes, static_cast<long>(reinterpret_cast<std::uintptr_t>(mask.get())));
   return failed(bytes) || bytes == 0 ? bound_without_anything : static_cast<unsigned>(bytes) * bits_per_byte;
 }
 
