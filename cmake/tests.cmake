@@ -57,6 +57,11 @@ function(terrace_gtest_program target)
   endif()
 endfunction()
 
+# A sanitizer reserves terabytes. While env.no_overcommit of another build runs, that fails: so no such program is run by a build.
+if(TERRACE_SANITIZE)
+  set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
+endif()
+
 # A program for each *_test.cpp of the calling directory, PREFIX_NAME, linked to `library`; its tests are PREFIX.SUITE.NAME.
 function(terrace_layer_tests prefix library)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cpp)
