@@ -280,8 +280,8 @@ def test_run_without_words_is_refused(capsys):
 
 
 def test_the_command_line_of_each_action():
-    options = parse(["jdk", "test", "--fastdebug", "--filter", "G1"])
-    assert (options.action, options.fastdebug, options.filter) == ("test", True, "G1")
+    options = parse(["jdk", "test", "--fastdebug", "--filter", "G1", "--filter", "flip"])
+    assert (options.action, options.fastdebug, options.filter) == ("test", True, ["G1", "flip"])
     assert (options.suite, options.seconds, options.image) == ("all", 600, None)
     options = parse(["jdk", "run", "--", "-cp", "x", "--fastdebug"])
     assert (options.fastdebug, options.command) == (False, ["--", "-cp", "x", "--fastdebug"])

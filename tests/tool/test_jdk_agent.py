@@ -47,7 +47,7 @@ def test_another_count_and_an_exception_are_wrong(answer, told):
     assert told in jdk_agent.difference(KEPT, answer)
 
 
-def run(monkeypatch, tmp_path, pattern=None, ready="ready\\n", histogram=HISTOGRAM, attach=True):
+def run(monkeypatch, tmp_path, patterns=(), ready="ready\\n", histogram=HISTOGRAM, attach=True):
     """On an image whose programs are scripts."""
     monkeypatch.setenv("TERRACE_JDK_DIR", str(tmp_path))
     monkeypatch.setattr(jdk_agent, "may_attach", lambda: attach)
@@ -57,7 +57,7 @@ def run(monkeypatch, tmp_path, pattern=None, ready="ready\\n", histogram=HISTOGR
     for name in ("java", "javac", "jhsdb"):
         (tmp_path / "bin" / name).write_text(PROGRAM % (tmp_path / "histogram", ready))
         (tmp_path / "bin" / name).chmod(0o755)
-    return jdk_agent.run(Session(Checkout(ROOT), tmp_path, tmp_path, pattern=pattern))
+    return jdk_agent.run(Session(Checkout(ROOT), tmp_path, tmp_path, patterns=patterns))
 
 
 def test_each_collector_is_looked_at_in_each_setting(monkeypatch, tmp_path, capsys):
@@ -67,13 +67,13 @@ def test_each_collector_is_looked_at_in_each_setting(monkeypatch, tmp_path, caps
 
 
 def test_a_pattern_chooses(monkeypatch, tmp_path, capsys):
-    assert run(monkeypatch, tmp_path, "G1, by core").status == 0
+    assert run(monkeypatch, tmp_path, ("G1, by core",)).status == 0
     assert "1 passed, 0 unlike" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("pattern", "attach"), [("nosuch", True), (None, False)])
-def test_nothing_to_look_at_is_no_success(monkeypatch, tmp_path, pattern, attach):
-    suite = run(monkeypatch, tmp_path, pattern, attach=attach)
+@pytest.mark.parametrize(("patterns", "attach"), [(("nosuch",), True), ((), False)])
+def test_nothing_to_look_at_is_no_success(monkeypatch, tmp_path, patterns, attach):
+    suite = run(monkeypatch, tmp_path, patterns, attach=attach)
     assert suite.status == 1
     assert attach or "ptrace_scope" in suite.notes[0]
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk test --suite fuzz`: what a setting prints otherwise is told, with the seeds."""
 
+import dataclasses
+
 import pytest
 from test_jdk_suites import put_java
 
@@ -27,10 +29,20 @@ def test_the_fuzzer_compares_each_setting_and_tells_which_programs(
     suite = jdk_fuzz.run(session(tmp_path, with_buffers))
     assert suite.status == status
     assert list(suite.results) == [STOCK, "by thread", "by core", "flip"]
-    assert suite.notes[0].startswith("by thread: 5 programs in ")
+    assert suite.notes[0].startswith("by thread: 5 programs, from seed 0 on, in ")
     out = capsys.readouterr().out
     assert told in out
     assert (": Ways 0 5" in out) == (status == 1)
+
+
+def test_the_fuzzer_begins_where_it_is_told(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("TERRACE_JDK_DIR", str(tmp_path / "jdk"))
+    monkeypatch.setattr(jdk_fuzz, "compile_programs", lambda *_: tmp_path)
+    made = dataclasses.replace(session(tmp_path, "exit 134"), first=8)
+    suite = jdk_fuzz.run(made)
+    assert jdk_fuzz.batch(8)[0] in suite.results["flip"]
+    assert suite.notes[0].startswith("by thread: 5 programs, from seed 40 on, in ")
+    assert ": Ways 40 5" in capsys.readouterr().out
 
 
 def test_a_fuzzer_whose_programs_fail_on_the_installed_jdk_passes_nothing(monkeypatch, tmp_path):

@@ -82,7 +82,7 @@ def test_a_program_that_fails_on_the_installed_jdk_is_no_pass(session, monkeypat
 
 
 def test_nothing_that_ran_is_no_pass(session, monkeypatch):
-    assert run_programs(session(pattern="no such program"), monkeypatch).status == 1
+    assert run_programs(session(patterns=("no such program",)), monkeypatch).status == 1
 
 
 def test_files_are_part_of_a_result(tmp_path):
@@ -176,6 +176,9 @@ class FakeRunner:
         (self.directory / "out").mkdir(parents=True, exist_ok=True)
         return self.answers(jdk.name, flags, words)
 
+    def line(self, word):
+        return word
+
     def path(self, test):
         return test
 
@@ -215,19 +218,6 @@ def test_a_test_that_an_ordinary_flag_breaks_is_a_note(session, monkeypatch):
     assert suite.status == 0
     (note,) = suite.notes
     assert "A: failed; installed JDK, too, -XX:-ResizeTLAB -XX:TLABSize=4k" in note
-
-
-def test_a_filter_chooses_among_tests_and_settings(session, monkeypatch):
-    asked = []
-
-    def answers(jdk_name, _flags, words):
-        asked.append((jdk_name, words))
-        return {"A": PASSED}
-
-    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b"))
-    suite = run_jtreg(session(pattern="flip: gc/b"), monkeypatch, answers)
-    assert asked == [("stock", ["gc/b"]), ("image", ["gc/b"])]
-    assert list(suite.results) == [STOCK, "flip"]
 
 
 def test_the_tests_of_the_queue_run_on_the_patched_jdk_alone(session, monkeypatch, capsys):

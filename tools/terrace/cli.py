@@ -163,11 +163,12 @@ def _jdk(options: argparse.Namespace, checkout: Checkout | None) -> int:
     request = jdk.Request(
         options.suite,
         level,
-        options.filter,
+        tuple(options.filter),
         options.image,
         options.stock,
         options.seconds,
         not options.no_page,
+        options.first,
     )
     return jdk.test(checkout, request)
 

@@ -123,12 +123,21 @@ def _add_jdk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="programs and applications that must compute the same, HotSpot's own tests, 1,000 "
         "threads and programs from seeds for --seconds; default: all but areas, 4 hours",
     )
-    test.add_argument("--filter", metavar="TEXT", help="only runs whose name has it")
+    test.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="only runs whose name has it; given again, those that have one of the texts",
+    )
     test.add_argument(
         "--seconds",
         type=int,
         default=600,
         help="of the stress, and of each setting of fuzz; default: 600",
+    )
+    test.add_argument(
+        "--first", type=int, default=0, metavar="BATCH", help="of fuzz; default: 0, as each time"
     )
     test.add_argument("--image", type=Path, metavar="JDK", help="a patched JDK, not the one here")
     test.add_argument("--stock", type=Path, metavar="JDK", help="what it is compared with")

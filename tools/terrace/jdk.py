@@ -80,17 +80,18 @@ class Request:
 
     suite: str = "all"
     level: str = "release"
-    pattern: str | None = None
+    patterns: tuple[str, ...] = ()
     image: Path | None = None  # a patched JDK instead of the one that is built
     stock: Path | None = None
     seconds: int = 600
     page: bool = True
+    first: int = 0
 
 
 def _session(checkout: Checkout, request: Request, level: str) -> Session:
     stock = request.stock or jdk_build.find_jdk(read_source(checkout))
     image = request.image or _up_to_date(checkout, level)
-    return Session(checkout, stock, image, level, request.pattern, request.seconds)
+    return Session(checkout, stock, image, level, request.patterns, request.seconds, request.first)
 
 
 def test(checkout: Checkout, request: Request) -> int:
@@ -104,7 +105,7 @@ def test(checkout: Checkout, request: Request) -> int:
         level = "fastdebug" if name in _ASSERTIONS else request.level
         session = _session(checkout, request, level)
         suite = SUITES[name](session)
-        if request.page and request.pattern is None:
+        if request.page and (not request.patterns or name in jdk_page.IN_PARTS):
             jdk_page.record(session, suite)
         statuses.append(suite.status)
     return max(statuses)

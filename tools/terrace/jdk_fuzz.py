@@ -78,7 +78,7 @@ def run(session: Session) -> Suite:
     settings = [s for s in usable(SETTINGS, session.image, suite) if session.wants(s.name)]
     classes = compile_programs(session.checkout, session.stock)
     spent = dict.fromkeys((s.name for s in settings), 0.0)
-    began, number = time.monotonic(), 0
+    began, number = time.monotonic(), session.first
     while True:
         test, flags = batch(number)
         first = str(number * _PROGRAMS)
@@ -99,6 +99,10 @@ def run(session: Session) -> Suite:
             break
     suite.seconds = time.monotonic() - began
     for name, seconds in spent.items():
-        suite.notes.append(f"{name}: {number * _PROGRAMS} programs in {seconds / 60:.0f} minutes")
+        programs = (number - session.first) * _PROGRAMS
+        suite.notes.append(
+            f"{name}: {programs} programs, from seed {session.first * _PROGRAMS} on, "
+            f"in {seconds / 60:.0f} minutes"
+        )
     suite.print_counts()
     return suite

@@ -67,7 +67,8 @@ def _run(session: Session, flags: tuple[str, ...]) -> dict[str, str]:
     directory.mkdir(parents=True, exist_ok=True)
     report = directory / "report.json"
     report.unlink(missing_ok=True)
-    chosen = [f"--gtest_filter=*{session.pattern}*"] if session.pattern else []
+    wanted = ":".join(f"*{pattern}*" for pattern in session.patterns)
+    chosen = [f"--gtest_filter={wanted}"] if wanted else []
     command = [
         *(str(launcher(session)), f"-jdk:{session.image}", *chosen, *flags),
         f"--gtest_output=json:{report}",

@@ -15,7 +15,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from terrace import build
+from terrace import build, jdk_page
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.jdk_session import (
@@ -241,6 +241,10 @@ class Runner:
             raise TerraceError(f"jtreg made no report:\n{log.read_text(errors='replace')[-2000:]}")
         return parse_summary(summary.read_text(encoding="utf-8"))
 
+    def line(self, word: str) -> str:
+        """The word as its list has it."""
+        return word.removeprefix(f"{self.tests}/")
+
     def path(self, test: str) -> str:
         """The word for jtreg of a test of its summary."""
         name = test.partition("#")[0]
@@ -279,18 +283,31 @@ def _once_more(
             found[test] = stock.get(test, NOT_RUN)
 
 
+def _stock(session: Session, runner: Runner, name: str, words: list[str]) -> dict[str, str]:
+    """The installed JVM's results; of a suite that runs in parts, what is recorded does not run."""
+    known = jdk_page.recorded(session, name).get(STOCK, {})
+    paths = {runner.path(test): test for test in known}
+    kept, asked = {}, []
+    for word in words:
+        found = [p for p in paths if p == word or p.startswith((f"{word}/", f"{word}#"))]
+        kept.update({paths[path]: known[paths[path]] for path in found})
+        if not found:
+            asked.append(word)
+    return {**kept, **(runner.run(session.stock, (), asked) if asked else {})}
+
+
 def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
     """The installed JVM, then the patched one in each setting."""
     suite = Suite(name, session.level)
     runner = Runner(session, name)
-    chosen = {
-        setting: words
-        for setting in usable(settings, session.image, suite)
-        if (words := [w for w in runner.words if session.wants(f"{setting.name}: {w}")])
-    }
+    chosen = {}
+    for setting in usable(settings, session.image, suite):
+        words = [w for w in runner.words if session.wants(f"{setting.name}: {runner.line(w)}")]
+        if words:
+            chosen[setting] = words
     began = time.monotonic()
     union = [word for word in runner.words if any(word in words for words in chosen.values())]
-    suite.results[STOCK] = runner.run(session.stock, (), union)
+    suite.results[STOCK] = _stock(session, runner, name, union)
     suite.print_setting(STOCK)
     for setting, words in chosen.items():
         flags = (*setting.stock, *setting.patched)
@@ -298,6 +315,8 @@ def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
         _once_more(runner, session, setting, found, suite)
         suite.results[setting.name] = found
         suite.print_setting(setting.name)
+        if session.patterns:
+            suite.notes.append(f"{setting.name} ran {', '.join(map(runner.line, words))}")
     suite.seconds = time.monotonic() - began
     for setting_name, test, expected, result in suite.differences():
         print(f"FAILED  {setting_name}: {test}: {result}, on the installed JDK {expected}")

@@ -7,16 +7,20 @@ import json
 import subprocess
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from terrace.checkout import Checkout
 from terrace.jdk_session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
 from terrace.jdk_source import integration
+from terrace.messages import say
 
 SUITES = (
     *("programs", "apps", "jtreg", "tier1", "areas", "hab", "gtest", "agent", "watch"),
     *("stress", "fuzz"),
 )
+# A part of them that runs is put to what ran before, on the same level.
+IN_PARTS = ("areas", "fuzz")
 _ABOUT = {
     "programs": "Programs that compute what does not depend on the JVM; each output, and each\n"
     "file, is compared. HotSpot turns `UseNUMA` off where there is one node, and `UseLargePages`\n"
@@ -90,11 +94,47 @@ def _commit(checkout: Checkout) -> str:
     return done.stdout.strip() or "unknown"
 
 
+def _is_part(session: Session, name: str) -> bool:
+    return name in IN_PARTS and (bool(session.patterns) or session.first > 0)
+
+
+def recorded(session: Session, name: str) -> dict[str, dict[str, str]]:
+    """Setting -> test -> result of the runs that this one is put to; {} if it stands alone."""
+    entry = _known(session).get(name) if _is_part(session, name) else None
+    return _expanded(entry) if entry is not None and entry["level"] == session.level else {}
+
+
+def _merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What ran now in the place of its earlier results; what did not stays."""
+    results = _expanded(before)
+    for setting, found in _expanded(now).items():
+        ran = {test: result for test, result in found.items() if result != NOT_RUN}
+        results[setting] = {**results.get(setting, {}), **ran}
+    commits = before["commit"].split(", ")
+    return {
+        **now,
+        "commit": ", ".join([*commits, *({now["commit"]} - set(commits))]),
+        "minutes": before["minutes"] + now["minutes"],
+        "settings": list(results),
+        "tests": _compressed(results),
+        "notes": [*before["notes"], *(n for n in now["notes"] if n not in before["notes"])],
+    }
+
+
+def _path(session: Session) -> Path:
+    return integration(session.checkout) / "results.json"
+
+
+def _known(session: Session) -> dict[str, Any]:
+    path = _path(session)
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return known
+
+
 def record(session: Session, suite: Suite) -> None:
     """Puts a suite's results in the place of its earlier ones, and writes the page."""
-    path = integration(session.checkout) / "results.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    known[suite.name] = {
+    path, known = _path(session), _known(session)
+    entry: dict[str, Any] = {
         "level": suite.level,
         "date": time.strftime("%Y-%m-%d"),
         "commit": _commit(session.checkout),
@@ -103,6 +143,13 @@ def record(session: Session, suite: Suite) -> None:
         "tests": _compressed(suite.results),
         "notes": suite.notes,
     }
+    before = known.get(suite.name)
+    if before is not None and _is_part(session, suite.name):
+        if before["level"] != suite.level:
+            say(f"{path}: not changed, it has results of a {before['level']} build", always=True)
+            return
+        entry = _merged(before, entry)
+    known[suite.name] = entry
     path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     page_path = session.checkout.root / "docs" / "guide" / "jdk-tests.md"
     page_path.write_text(page(known), encoding="utf-8")
@@ -127,14 +174,16 @@ def _counts(results: dict[str, dict[str, str]]) -> list[str]:
     return lines
 
 
-def _table(entry: dict[str, Any]) -> list[str]:
-    """Every test: a word where all settings agree, else a word for each."""
+def _table(suite: str, entry: dict[str, Any]) -> list[str]:
+    """Every test: a word where all settings agree, else a word for each that ran it."""
     lines = ["<details><summary>every test</summary>", "", _row(["test", "result"]), "|---|---|"]
     for test, result in sorted(entry["tests"].items()):
         if not isinstance(result, str):
             parts: dict[str, list[str]] = {}
             for name in entry["settings"]:
                 parts.setdefault(result[name], []).append(name)
+            if suite in IN_PARTS:
+                parts.pop(NOT_RUN, None)
             result = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts.items())
         lines.append(_row([f"`{test}`", result]))
     return [*lines, "", "</details>", ""]
@@ -144,13 +193,13 @@ def _section(name: str, entry: dict[str, Any]) -> list[str]:
     tests, settings = len(entry["tests"]), len(entry["settings"])
     about = (
         f"{tests} tests in {settings} settings, a {entry['level']} build, {entry['minutes']} "
-        f"minutes, {entry['date']}, commit {entry['commit']}."
+        f"minutes, {entry['date']}, commit{'s' * (',' in entry['commit'])} {entry['commit']}."
     )
     notes = [f"- {note}" for note in entry["notes"]]
     return [
         *(f"## {name}", "", _ABOUT[name], "", about, "", *_counts(_expanded(entry)), ""),
         *([*notes, ""] if notes else []),
-        *_table(entry),
+        *_table(name, entry),
     ]
 
 

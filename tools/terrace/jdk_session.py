@@ -49,8 +49,9 @@ class Session:
     stock: Path
     image: Path
     level: str = "release"
-    pattern: str | None = None  # only what has it in its name
-    seconds: int = 600  # of the stress
+    patterns: tuple[str, ...] = ()  # only what has one of them in its name
+    seconds: int = 600  # of the stress, and of each setting of fuzz
+    first: int = 0  # batch of fuzz
 
     @property
     def directory(self) -> Path:
@@ -58,7 +59,7 @@ class Session:
         return work_directory(self.checkout) / "test"
 
     def wants(self, name: str) -> bool:
-        return self.pattern is None or self.pattern in name
+        return not self.patterns or any(pattern in name for pattern in self.patterns)
 
 
 @dataclass

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace jdk test --filter`: a part of a suite runs; of some suites the page keeps the others."""
+
+import dataclasses
+
+import pytest
+from test_jdk_suites import FLAGS, FakeRunner, run_jtreg, session
+
+from terrace import jdk_jtreg, jdk_page
+from terrace.jdk_session import NOT_RUN, PASSED, STOCK, Suite
+
+__all__ = ["session"]  # the fixture
+
+FAST = "fastdebug"
+
+
+@pytest.fixture
+def made(session):
+    """A session of one filter, in a checkout that has a page."""
+
+    def make(pattern, **options):
+        one = session(patterns=(pattern,), **options)
+        for path in ("docs/guide", "integrations/hotspot"):
+            (one.checkout.root / path).mkdir(parents=True, exist_ok=True)
+        return one
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("patterns", "settings"),
+    [(("flip: gc/b",), ["flip"]), (("flip: gc/b", "off: gc/b"), ["off", "flip"])],
+)
+def test_filters_choose_among_tests_and_settings(session, monkeypatch, patterns, settings):
+    asked = []
+
+    def answers(jdk_name, _flags, words):
+        asked.append((jdk_name, words))
+        return {"A": PASSED}
+
+    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b"))
+    suite = run_jtreg(session(patterns=patterns), monkeypatch, answers)
+    assert asked == [(name, ["gc/b"]) for name in ("stock", *("image" for _ in settings))]
+    assert list(suite.results) == [STOCK, *settings]
+    assert suite.notes == [f"{setting} ran gc/b" for setting in settings]
+
+
+def page(session):
+    return (session.checkout.root / "docs/guide/jdk-tests.md").read_text()
+
+
+def test_a_part_is_put_to_what_ran_before(made):
+    one = made("x")
+    first = {STOCK: {"a/A": PASSED, "a/B": PASSED}, "on": {"a/A": "failed", "a/B": PASSED}}
+    then = {STOCK: {"b/C": PASSED}, "on": {"a/A": PASSED, "a/B": NOT_RUN}, "flip": {"b/C": PASSED}}
+    jdk_page.record(one, Suite("areas", "release", first, ["a note"], 600))
+    jdk_page.record(one, Suite("areas", "release", then, ["another"], 60))
+    text = page(one)
+    assert "3 tests in 3 settings, a release build, 11 minutes" in text
+    assert "| on | 2 | 0 | 0 | 1 | 0 |" in text
+    assert "| flip | 1 | 0 | 0 | 2 | 0 |" in text
+    assert "| `b/C` | passed: stock, flip |" in text
+    assert "- a note\n- another\n" in text
+    assert jdk_page.recorded(one, "areas")["flip"]["b/C"] == PASSED
+    assert jdk_page.recorded(one, "jtreg") == {}
+
+
+def test_results_of_two_builds_are_not_mixed(made, capsys):
+    one = made("x")
+    jdk_page.record(one, Suite("areas", "release", {STOCK: {"A": PASSED}}))
+    before = page(one)
+    jdk_page.record(one, Suite("areas", FAST, {STOCK: {"B": PASSED}}))
+    assert page(one) == before
+    assert "it has results of a release build" in capsys.readouterr().err
+
+
+def test_the_installed_jdk_is_asked_for_what_is_not_recorded(made, monkeypatch):
+    asked = []
+
+    def answers(jdk_name, _flags, words):
+        asked.append((jdk_name, tuple(words)))
+        return {f"{word}/T": PASSED for word in words}
+
+    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/ab", "gc/c"))
+    monkeypatch.setattr(
+        jdk_jtreg, "Runner", lambda s, _: FakeRunner(answers, s.directory / "jtreg")
+    )
+    flags = f"{FLAGS} UseG1GC"
+    one = made("by core, G1: gc/ab", flags=flags)
+    jdk_page.record(one, jdk_jtreg.run_areas(one))
+    assert asked == [("stock", ("gc/ab",)), ("image", ("gc/ab",))]
+    asked.clear()
+    suite = jdk_jtreg.run_areas(dataclasses.replace(one, patterns=("flip, G1: gc/",)))
+    assert asked == [("stock", ("gc/a", "gc/c")), ("image", ("gc/a", "gc/ab", "gc/c"))]
+    assert suite.results[STOCK] == dict.fromkeys(("gc/a/T", "gc/ab/T", "gc/c/T"), PASSED)
+    assert suite.status == 0
