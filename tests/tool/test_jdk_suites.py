@@ -361,7 +361,10 @@ def test_the_page_has_what_was_found(session):
     assert "| flip | 1 | 0 | 0 | 1 | 0 |" in page
     assert "| `A` | passed: stock, flip; failed: on |" in page
     assert "- a note" in page
-    assert "| `C` | passed |" in page
+    assert "| `B` | failed: stock, on |" in page
+    assert "Tests: 2 did not pass somewhere." in page
+    assert "Tests: 1 passed in every setting." in page
+    assert "`C`" not in page
     assert "## apps\n\nNot run." in page
 
 

@@ -62,6 +62,9 @@ The same tests on an installed JDK and on the one with the patches of
 [integrations/hotspot](../../integrations/hotspot/README.md), with the buffers in five settings and
 more. `./terrace jdk test` runs all of it, `--suite NAME` a part, and writes this page.
 
+The page names the tests that failed, or ended in an error, in some setting. The result of each
+test in each setting is in [results.json](../../integrations/hotspot/results.json).
+
 "Unlike stock" counts the tests that ended otherwise than on the installed JDK: 0 is what has to be
 there.
 
@@ -174,19 +177,37 @@ def _counts(results: dict[str, dict[str, str]]) -> list[str]:
     return lines
 
 
-def _table(suite: str, entry: dict[str, Any]) -> list[str]:
-    """Every test: a word where all settings agree, else a word for each that ran it."""
-    lines = ["<details><summary>every test</summary>", "", _row(["test", "result"]), "|---|---|"]
-    for test, result in sorted(entry["tests"].items()):
-        if not isinstance(result, str):
-            parts: dict[str, list[str]] = {}
-            for name in entry["settings"]:
-                parts.setdefault(result[name], []).append(name)
-            if suite in IN_PARTS:
-                parts.pop(NOT_RUN, None)
-            result = "; ".join(f"{word}: {', '.join(names)}" for word, names in parts.items())
+def _by_word(entry: dict[str, Any], result: str | dict[str, str]) -> dict[str, list[str]]:
+    """What a test gave -> the settings that gave it."""
+    words: dict[str, list[str]] = {}
+    for name in entry["settings"]:
+        words.setdefault(result if isinstance(result, str) else result[name], []).append(name)
+    return words
+
+
+def _others(entry: dict[str, Any]) -> list[str]:
+    """How many tests did nothing but pass, then a row for each of the others."""
+    words = {test: _by_word(entry, result) for test, result in sorted(entry["tests"].items())}
+    seen = Counter(frozenset(by_word) for by_word in words.values())
+    others = {test: by_word for test, by_word in words.items() if {FAILED, ERROR} & by_word.keys()}
+    counts = (
+        (seen[frozenset({PASSED})], "passed in every setting"),
+        (seen[frozenset({PASSED, NOT_RUN})], "passed in each setting that ran them"),
+        (seen[frozenset({NOT_RUN})], "ran in no setting"),
+        (len(others), "did not pass somewhere"),
+    )
+    lines = [f"Tests: {', '.join(f'{n} {what}' for n, what in counts if n)}.", ""]
+    if not others:
+        return lines
+    lines += [_row(["test", "result"]), "|---|---|"]
+    for test, by_word in others.items():
+        result = "; ".join(
+            word if len(names) == len(entry["settings"]) else f"{word}: {', '.join(names)}"
+            for word, names in by_word.items()
+            if word != NOT_RUN
+        )
         lines.append(_row([f"`{test}`", result]))
-    return [*lines, "", "</details>", ""]
+    return [*lines, ""]
 
 
 def _section(name: str, entry: dict[str, Any]) -> list[str]:
@@ -199,7 +220,7 @@ def _section(name: str, entry: dict[str, Any]) -> list[str]:
     return [
         *(f"## {name}", "", _ABOUT[name], "", about, "", *_counts(_expanded(entry)), ""),
         *([*notes, ""] if notes else []),
-        *_table(name, entry),
+        *_others(entry),
     ]
 
 
