@@ -79,6 +79,12 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
             f"there is no preset {' '.join(unknown)}; there are: {' '.join(PRESETS)}", 2
         )
     prepare(checkout, ("test",), ("test", "debug"))
+    if options.changed:
+        if options.preset or options.quick or options.all or options.filter:
+            raise TerraceError("test: --changed chooses presets and tests by itself", 2)
+        from terrace.changed import run_changed
+
+        return run_changed(checkout)
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
     return run_tests(checkout, presets, options.filter, options.all)
 
@@ -88,8 +94,10 @@ def _test_vm(options: argparse.Namespace, checkout: Checkout) -> int:
     from terrace.prepare import prepare
     from terrace.vm_rows import choose
 
-    if options.preset or options.quick or options.all:
-        raise TerraceError("test vm: --preset, --quick and --all are for tests on this machine", 2)
+    if options.preset or options.quick or options.all or options.changed:
+        raise TerraceError(
+            "test vm: --preset, --quick, --all and --changed are for tests on this machine", 2
+        )
     choose(options.filter)
     prepare(checkout, ("vm",))
     return vm.run_guests(checkout, options.filter, 60 * options.minutes)

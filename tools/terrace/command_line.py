@@ -40,6 +40,11 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     parser.add_argument("--quick", action="store_true", help="only the preset dev")
     parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="only tests that matter for what differs from main: a first look, in two minutes",
+    )
+    parser.add_argument(
         "--all",
         action="store_true",
         help="also what a preset says no more than another one, and all models in full",
