@@ -78,13 +78,14 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
         raise TerraceError(
             f"there is no preset {' '.join(unknown)}; there are: {' '.join(PRESETS)}", 2
         )
-    prepare(checkout, ("test",), ("test", "debug"))
     if options.changed:
         if options.preset or options.quick or options.all or options.filter:
             raise TerraceError("test: --changed chooses presets and tests by itself", 2)
         from terrace.changed import run_changed
 
+        prepare(checkout, ("changed",), ("test", "debug"))
         return run_changed(checkout)
+    prepare(checkout, ("test",), ("test", "debug"))
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
     return run_tests(checkout, presets, options.filter, options.all)
 
