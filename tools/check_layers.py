@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Fails on an include that tools/layers.toml does not list, on a cycle, on `../`, and on system calls outside of their layers.
+"""Fails on an include that tools/layers.toml does not list, on a cycle, on `../`, and on system calls outside of their layers;
+likewise on imports of tools/terrace in a circle, or from a package to another one that is not listed.
 
 check_layers.py [--root DIR]      the checkout to look at
 check_layers.py --selftest        plants each kind of breach in a copy and must find it
@@ -9,11 +10,14 @@ check_layers.py --selftest        plants each kind of breach in a copy and must 
 from __future__ import annotations
 
 import argparse
+import ast
+import graphlib
 import pathlib
 import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SYSTEM_CALL = re.compile(r"\bsyscall\s*\(|<sys/syscall\.h>|^\s*(?:\"\s*)?syscall\b|\bsvc\s+#?0|raw_syscall", re.M)
@@ -34,24 +38,46 @@ def read_toml(path: pathlib.Path) -> dict[str, dict[str, list[str]]]:
     return tables
 
 
-def find_cycle(edges: dict[str, list[str]]) -> list[str]:
-    """A cycle among the allowed edges themselves, or nothing."""
-    done: set[str] = set()
-
-    def visit(layer: str, path: list[str]) -> list[str]:
-        if layer in path:
-            return [*path, layer]
-        if layer not in done:
-            for below in edges[layer]:
-                if found := visit(below, [*path, layer]):
-                    return found
-            done.add(layer)
-        return []
-
-    for layer in edges:
-        if found := visit(layer, []):
-            return found
+def find_cycle(edges: Mapping[str, Iterable[str]]) -> list[str]:
+    """One circle among the edges, or nothing."""
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
     return []
+
+
+def imports(path: pathlib.Path, modules: Iterable[str]) -> set[str]:
+    """The modules of ours that a Python file imports, wherever in it: one in a function is an import, too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & set(modules)
+
+
+def tool_breaches(root: pathlib.Path, allowed: dict[str, list[str]]) -> list[str]:
+    """No circle among the modules of tools/terrace; a package imports only from packages that layers.toml lists."""
+    tools = root / "tools"
+    modules = {
+        ".".join(path.relative_to(tools).with_suffix("").parts): path
+        for path in sorted((tools / "terrace").rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+    edges = {module: imports(path, modules) for module, path in modules.items()}
+    packages = {path.parent.name for path in (tools / "terrace").glob("*/__init__.py")}
+    found = [f"tools: imports in a circle: {' -> '.join(cycle)}"] if (cycle := find_cycle(edges)) else []
+    for module, targets in edges.items():
+        package = module.split(".")[1]
+        if package not in packages:
+            continue
+        for target in sorted(targets):
+            other = target.split(".")[1]
+            if other in packages and other not in [package, *allowed.get(package, [])]:
+                found.append(f"{modules[module].relative_to(root)}: {package} may not import {target}")
+    return found
 
 
 def breaches(root: pathlib.Path) -> list[str]:
@@ -75,7 +101,7 @@ def breaches(root: pathlib.Path) -> list[str]:
                 found.append(f"{name}: {layer} may not include {include}")
         if layer not in may_call and SYSTEM_CALL.search(text):
             found.append(f"{name}: system calls belong into os")
-    return found
+    return found + tool_breaches(root, tables["tools"])
 
 
 def selftest(root: pathlib.Path) -> int:
@@ -84,6 +110,8 @@ def selftest(root: pathlib.Path) -> int:
         "src/heap/planted.h": '#include "../base/bits.h"\n',
         "src/level/planted.cpp": "#include <sys/syscall.h>\n",
         "src/nowhere/planted.h": "\n",
+        "tools/terrace/report/planted.py": "from terrace.debug import live\n",
+        "tools/terrace/errors.py": "def late():\n    from terrace.messages import say\n    from terrace.checkout import Checkout\n",
     }
     missed = 0
     for name, text in plants.items():
@@ -93,7 +121,7 @@ def selftest(root: pathlib.Path) -> int:
             shutil.copytree(root / "tools", copy / "tools", ignore=shutil.ignore_patterns("__pycache__"))
             (copy / name).parent.mkdir(exist_ok=True)
             (copy / name).write_text(text)
-            if not any(name in b for b in breaches(copy)):
+            if not any(name in b or name.removesuffix(".py").replace("/", ".")[6:] in b for b in breaches(copy)):
                 print(f"not found: {text!r} in {name}")
                 missed += 1
     print(f"{len(plants) - missed} of {len(plants)} planted breaches found")

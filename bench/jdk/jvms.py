@@ -14,7 +14,9 @@ from report import ROOT
 
 sys.path.append(str(ROOT / "tools"))
 
-from terrace import checkout, errors, jdk_build, jdk_source
+from terrace import checkout, errors
+from terrace.jdk import build as jdk_build
+from terrace.jdk import source as jdk_source
 
 UNLOCK = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions")
 ON = (*UNLOCK, "-XX:+UseHierarchicalAllocBuffers")

@@ -13,8 +13,8 @@ from report import ROOT
 
 sys.path.append(str(ROOT / "tools"))
 
-from terrace.jdk_source import Download, download
-from terrace.vm_archive import host_mirror, run_tool
+from terrace.captured import run_tool
+from terrace.download import Download, download, host_mirror
 
 INTEGRATION = ROOT / "integrations" / "users"
 

@@ -29,7 +29,7 @@ from steps import Step
 from workload import Failed
 
 from terrace.errors import TerraceError
-from terrace.jdk_source import Download, download
+from terrace.download import Download, download
 
 
 def test_every_source_is_pinned_to_a_version_a_size_and_a_checksum():

@@ -13,9 +13,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from terrace import jdk_source
+from terrace.jdk import source as jdk_source
 from terrace.checkout import Checkout
-from terrace.vm_archive import run_tool
+from terrace.captured import run_tool
 
 # What the generators and the compiler read, beside the files of the queue.
 _NEEDED = (

@@ -14,7 +14,7 @@ for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
 
 import numpy as np
-from terrace.debug import commands, layout, reach, roots, symbols
+from terrace.debug import commands, layout, reach, reports, roots, symbols
 from terrace.debug.live import read_maps
 from terrace.debug.memory import Copy, Mapping, Segment, Thread, UnreadableError
 from terrace.debug.tables import Column, table
@@ -175,9 +175,9 @@ def test_addresses_are_hexadecimal_with_or_without_0x():
 
 def test_a_number_is_a_process_and_a_name_a_file():
     with pytest.raises(TerraceError, match="there is no process 4194303"):
-        commands.open_target("4194303")
+        reports.open_target("4194303")
     with pytest.raises(TerraceError, match="No such file"):
-        commands.open_target("./4194303")
+        reports.open_target("./4194303")
 
 
 def test_symbols_name_addresses_and_files_without_them_say_where():

@@ -99,7 +99,7 @@ def test_a_program_that_reaches_all_its_blocks_has_no_leaks(program):
 def test_without_roots_each_kind_of_block_is_leaked(program, monkeypatch):
     """The blocks that the tests above do not see reported are there, and in no other's care."""
     from terrace.debug import findleaks
-    from terrace.debug.commands import open_target
+    from terrace.debug.reports import open_target
 
     monkeypatch.setattr(findleaks, "roots", lambda *_: [])
     with running(program, 1, 100) as process:
@@ -251,7 +251,7 @@ def test_umastat_counts_what_the_program_has(program):
 
 def held_by_magazines(pid: int, size: int) -> list[int]:
     """Some addresses."""
-    from terrace.debug.commands import open_target
+    from terrace.debug.reports import open_target
     from terrace.debug.classes import Classes
     from terrace.debug.magazines import Magazines
 
@@ -287,7 +287,7 @@ def test_whatis_knows_allocated_freed_and_foreign(program):
 
 
 def test_verify_finds_a_block_that_is_held_twice(core, tmp_path):
-    from terrace.debug.commands import open_target
+    from terrace.debug.reports import open_target
     from terrace.debug.classes import Classes
     from terrace.debug.magazines import Magazines
 

@@ -19,7 +19,7 @@ from debugged_umem import (
     total_of,
     umem,
 )
-from terrace.cells import human_bytes
+from terrace.report.cells import human_bytes
 
 for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT
 from hotspot_compile import AARCH64, ASSERTIONS, RELEASE, X86, Compiler
 
-from terrace import jdk_source
+from terrace.jdk import source as jdk_source
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 

@@ -9,7 +9,11 @@ import threading
 
 import pytest
 from conftest import ROOT
-from terrace import cli, jdk, jdk_build, jdk_session, jdk_source
+from terrace import cli
+from terrace.jdk import command as jdk
+from terrace.jdk import build as jdk_build
+from terrace.jdk import session as jdk_session
+from terrace.jdk import source as jdk_source
 from terrace.command_line import parse
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError

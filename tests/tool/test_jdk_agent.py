@@ -3,9 +3,10 @@
 
 import pytest
 from conftest import ROOT
-from terrace import jdk_agent, jdk_test
+from terrace.jdk import agent as jdk_agent
+from terrace.jdk import programs as jdk_test
 from terrace.checkout import Checkout
-from terrace.jdk_session import Session
+from terrace.jdk.session import Session
 
 PROGRAM = """#!/bin/sh
 case "$*" in

@@ -6,9 +6,10 @@ import dataclasses
 import pytest
 from test_jdk_suites import put_java
 
-from terrace import jdk_fuzz, jdk_test
+from terrace.jdk import fuzz as jdk_fuzz
+from terrace.jdk import programs as jdk_test
 from terrace.checkout import Checkout
-from terrace.jdk_session import STOCK, Session
+from terrace.jdk.session import STOCK, Session
 
 
 def session(directory, with_buffers=":"):

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from terrace import jdk_modules
+from terrace.jdk import modules as jdk_modules
 from terrace.checkout import Checkout
 
 CLASS = "src/jdk.some/share/classes/some/Thing.java"

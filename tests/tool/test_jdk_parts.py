@@ -6,8 +6,9 @@ import dataclasses
 import pytest
 from test_jdk_suites import FLAGS, FakeRunner, run_jtreg, session
 
-from terrace import jdk_jtreg, jdk_page
-from terrace.jdk_session import NOT_RUN, PASSED, STOCK, Suite
+from terrace.jdk import jtreg as jdk_jtreg
+from terrace.jdk import page as jdk_page
+from terrace.jdk.session import NOT_RUN, PASSED, STOCK, Suite
 
 __all__ = ["session"]  # the fixture
 

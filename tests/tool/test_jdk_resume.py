@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from terrace import jdk_build, jdk_source
+from terrace.jdk import build as jdk_build
+from terrace.jdk import source as jdk_source
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 

@@ -5,10 +5,17 @@ import json
 
 import pytest
 
-from terrace import jdk, jdk_apps, jdk_gtest, jdk_jtreg, jdk_page, jdk_session, jdk_stress, jdk_test
+from terrace.jdk import command as jdk
+from terrace.jdk import apps as jdk_apps
+from terrace.jdk import gtest as jdk_gtest
+from terrace.jdk import jtreg as jdk_jtreg
+from terrace.jdk import page as jdk_page
+from terrace.jdk import session as jdk_session
+from terrace.jdk import stress as jdk_stress
+from terrace.jdk import programs as jdk_test
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_session import FAILED, HAB, NOT_RUN, PASSED, STOCK, Session, Setting, Suite
+from terrace.jdk.session import FAILED, HAB, NOT_RUN, PASSED, STOCK, Session, Setting, Suite
 
 FLAGS = (
     "UseHierarchicalAllocBuffers HABLevels HABCoreSize HABMaxEdenPercent HABAssociation "

@@ -2,8 +2,8 @@
 """`terrace jdk test --suite watch`: what must stand in the answers of jcmd and JFR."""
 
 import pytest
-from terrace import jdk
-from terrace.jdk_watch import BY_CORE, BY_THREAD, wrong_in_counters, wrong_in_events, wrong_in_info
+from terrace.jdk import command as jdk
+from terrace.jdk.watch import BY_CORE, BY_THREAD, wrong_in_counters, wrong_in_events, wrong_in_info
 
 INFO = """4711:
 Objects are taken from buffers by core, by restartable sequences

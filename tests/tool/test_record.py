@@ -88,7 +88,7 @@ def test_the_magic_is_the_recorders():
 
 def test_the_summary_names_all_that_it_counts(capsys):
     pytest.importorskip("rich")
-    from terrace import record_report
+    from terrace.report import record as record_report
 
     record_report.print_summary(SUMMARY)
     printed = capsys.readouterr().out

@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("rich")
 
 from rich.console import Console
-from terrace import cells, report, stats
+from terrace.report import cells
+from terrace.report import tables as report
+from terrace.report import stats
 
 
 def rendered(table) -> list[str]:

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from terrace import launch, run, silence
+from terrace import launch, run
+from terrace.report import silence
 
 from conftest import COLUMNS, MAIN, harmless_library, make_statistics
 

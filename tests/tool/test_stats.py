@@ -3,7 +3,7 @@
 
 import json
 
-from terrace import stats
+from terrace.report import stats
 
 
 def row(total, level):

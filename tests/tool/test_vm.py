@@ -4,10 +4,18 @@
 from pathlib import Path
 
 import pytest
-from terrace import vm, vm_archive, vm_images, vm_page, vm_qemu, vm_results, vm_rows, vm_tests
+from terrace import download
+from terrace.vm import command as vm
+from terrace.vm import archive as vm_archive
+from terrace.vm import images as vm_images
+from terrace.vm import page as vm_page
+from terrace.vm import qemu as vm_qemu
+from terrace.vm import results as vm_results
+from terrace.vm import rows as vm_rows
+from terrace.vm import tests as vm_tests
 from terrace.errors import TerraceError
-from terrace.vm_results import MARK
-from terrace.vm_rows import FOUR, ONE, TWO_SOCKETS, Row
+from terrace.vm.results import MARK
+from terrace.vm.rows import FOUR, ONE, TWO_SOCKETS, Row
 from vm_support import ALL, BUILD, MACHINE, ROW, console, listed, read, result, stresses
 
 # ---- the matrix
@@ -47,8 +55,8 @@ def test_the_mirror_is_the_hosts_but_not_that_of_security_or_others():
         "http://mirror/debian/ Debian bookworm contrib\n"
         "http://mirror/debian/ Debian bookworm main\n"
     )
-    assert vm_archive.mirror_among(text) == "http://mirror/debian"
-    assert vm_archive.mirror_among("") is None
+    assert download.mirror_among(text) == "http://mirror/debian"
+    assert download.mirror_among("") is None
 
 
 def test_backports_stand_on_their_suite():

@@ -5,8 +5,10 @@ import json
 import subprocess
 from pathlib import Path
 
-from terrace import vm, vm_batches, vm_tests
-from terrace.vm_rows import FOUR, Row
+from terrace.vm import command as vm
+from terrace.vm import batches as vm_batches
+from terrace.vm import tests as vm_tests
+from terrace.vm.rows import FOUR, Row
 from vm_support import ALL, BUILD, ROW, listed, read, stresses
 
 def unit_tests(*names, **more):

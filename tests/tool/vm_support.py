@@ -4,9 +4,10 @@
 import json
 from pathlib import Path
 
-from terrace import vm_results, vm_tests
-from terrace.vm_results import MARK, Outcome
-from terrace.vm_rows import FOUR, Row
+from terrace.vm import results as vm_results
+from terrace.vm import tests as vm_tests
+from terrace.vm.results import MARK, Outcome
+from terrace.vm.rows import FOUR, Row
 
 ROW = Row("newest", "trixie", "x86_64", FOUR)
 BUILD = Path("/w/build/vm/x86_64")

@@ -91,9 +91,9 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
 
 
 def _test_vm(options: argparse.Namespace, checkout: Checkout) -> int:
-    from terrace import vm
     from terrace.prepare import prepare
-    from terrace.vm_rows import choose
+    from terrace.vm import command as vm
+    from terrace.vm.rows import choose
 
     if options.preset or options.quick or options.all or options.changed:
         raise TerraceError(
@@ -153,7 +153,7 @@ def _fuzz(options: argparse.Namespace, checkout: Checkout | None) -> int:
 
 
 def _jdk(options: argparse.Namespace, checkout: Checkout | None) -> int:
-    from terrace import jdk
+    from terrace.jdk import command as jdk
     from terrace.prepare import prepare
 
     checkout = _need_checkout(checkout, "jdk")

@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from terrace import facts, stats
-from terrace.cells import human_bytes
+from terrace import facts
 from terrace.messages import count
+from terrace.report import stats
+from terrace.report.cells import human_bytes
 from terrace.run import make_directory, preload_environment, preloadable, remove_directory
 
 RUNGS = ("mm_cid", "cpu_id", "getcpu", "thread")

@@ -141,7 +141,7 @@ def _tell(
 
 def _print(summary: Summary) -> None:
     try:
-        from terrace.record_report import print_summary
+        from terrace.report.record import print_summary
     except ImportError:
         raise TerraceError("record --summary needs the Python package rich") from None
 

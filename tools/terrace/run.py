@@ -14,9 +14,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from terrace import launch, stats
+from terrace import launch
 from terrace.errors import TerraceError
 from terrace.messages import count, say
+from terrace.report import stats
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def _write_json(path: str, total: stats.Statistics) -> None:
 
 def _report(options: RunOptions, ending: launch.Ending, found: stats.Collection) -> None:
     if not found.processes:
-        from terrace.silence import why_no_statistics
+        from terrace.report.silence import why_no_statistics
 
         reason = why_no_statistics(options.command[0], ending)
         if options.json_path:
@@ -113,9 +114,9 @@ def _report(options: RunOptions, ending: launch.Ending, found: stats.Collection)
         _write_json(options.json_path, total)
     else:
         try:
-            from terrace.report import print_report
+            from terrace.report.tables import print_report
         except ImportError:  # rich could not be had
-            from terrace.plain_report import print_report
+            from terrace.report.plain import print_report
 
         print_report(total, per_class=options.per_class)
         if found.unreadable:

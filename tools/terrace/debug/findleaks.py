@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from terrace.cells import human_bytes
 from terrace.debug import checked
 from terrace.debug.classes import Ints, Owner
 from terrace.debug.heap import Bools, Heap
@@ -25,6 +24,7 @@ from terrace.debug.umem.logs import LogReader
 from terrace.debug.umem.malloc_tags import MallocTags
 from terrace.debug.umem.records import Debugged
 from terrace.messages import count
+from terrace.report.cells import human_bytes
 
 _SAMPLES = 3  # addresses that are shown of each group
 _GROUPS = 40  # that are shown unless all are wanted

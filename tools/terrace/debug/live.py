@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from terrace.cells import human_bytes
 from terrace.debug import ptrace
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.target import (
@@ -31,6 +30,7 @@ from terrace.debug.target import (
 )
 from terrace.debug.waiting import all_waiting
 from terrace.errors import TerraceError
+from terrace.report.cells import human_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _POPULATE_WRITE = 23  # madvise, since Linux 5.14

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from terrace.cells import human_bytes
 from terrace.debug.classes import Classes, Ints
 from terrace.debug.layout import Layout
 from terrace.debug.magazines import Slot, Words2Magazines, object_words, slots
 from terrace.debug.memory import Memory
 from terrace.debug.objects import column
 from terrace.debug.tables import Column, table
+from terrace.report.cells import human_bytes
 
 _MOST_COLUMNS = 16  # of classes; those that hold most
 

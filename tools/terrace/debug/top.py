@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from terrace.cells import human_bytes, human_count
 from terrace.debug.classes import Owner
 from terrace.debug.target import Target
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, Usage, UsageReader
 from terrace.errors import TerraceError
+from terrace.report.cells import human_bytes, human_count
 
 _LINES_BESIDE = 14  # of the screen, that are not classes
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from terrace.cells import human_bytes
 from terrace.debug import slot_table
 from terrace.debug.tables import Column, table
 from terrace.debug.target import Target
 from terrace.debug.umem.umastat import arena_lines, cache_lines
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, UsageReader
+from terrace.report.cells import human_bytes
 
 _CLASSES = [
     Column("size", True), Column("in use", True), Column("in slots", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from terrace.debug import commands, damage
+from terrace.debug import damage, reports
 from terrace.debug.target import Target
 from terrace.debug.umem.check import umem_verify
 from terrace.debug.umem.context import Context
@@ -31,20 +31,20 @@ Command = Callable[[Context, list[str]], list[str]]
 def _umastat(context: Context, words: list[str]) -> list[str]:
     if words:
         raise TerraceError("usage: umastat", 2)
-    return commands.umastat(context.target)
+    return reports.umastat(context.target)
 
 
 def _verify(context: Context, words: list[str]) -> list[str]:
     if words:
         raise TerraceError("usage: verify", 2)
-    lines, context.status = commands.verify(context.target)
+    lines, context.status = reports.verify(context.target)
     return lines
 
 
 def _whatis(context: Context, words: list[str]) -> list[str]:
     if len(words) != 1:
         raise TerraceError("usage: whatis ADDRESS", 2)
-    return commands.whatis(context.target, context.evaluate(words[0]))
+    return reports.whatis(context.target, context.evaluate(words[0]))
 
 
 def _findleaks(context: Context, words: list[str]) -> list[str]:
@@ -53,7 +53,7 @@ def _findleaks(context: Context, words: list[str]) -> list[str]:
     if len(functions) > 1 or any(word.startswith("-") for word in functions):
         raise TerraceError("usage: findleaks [--all] [FUNCTION]", 2)
     through = functions[0] if functions else None
-    return commands.findleaks(context.target, "--all" in words, through)
+    return reports.findleaks(context.target, "--all" in words, through)
 
 
 def _walk(context: Context, words: list[str]) -> list[str]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from terrace.cells import human_bytes
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory
 from terrace.debug.tables import Column, table
 from terrace.debug.umem.arenas import ArenaReader, tree
 from terrace.debug.umem.usage import CacheUsage
+from terrace.report.cells import human_bytes
 
 _CACHES = [
     Column("cache name"), Column("buf size", True), Column("buf in use", True),

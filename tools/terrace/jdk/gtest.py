@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from terrace.errors import TerraceError
-from terrace.jdk_session import FAILED, FIVE, NOT_RUN, PASSED, STOCK, Session, Suite, usable
-from terrace.jdk_source import work_directory
+from terrace.jdk.session import FAILED, FIVE, NOT_RUN, PASSED, STOCK, Session, Suite, usable
+from terrace.jdk.source import work_directory
 
 _LONGEST = 3600
 

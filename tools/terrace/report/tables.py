@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.measure import measure_renderables
 from rich.table import Table
 
-from terrace.cells import abandon_stderr, cell, class_label, levels_title, summary
-from terrace.stats import Statistics
+from terrace.report.cells import abandon_stderr, cell, class_label, levels_title, summary
+from terrace.report.stats import Statistics
 
 
 def _table(title: str, first: Iterable[str], columns: list[dict[str, str]], exact: bool) -> Table:

@@ -10,10 +10,12 @@ import subprocess
 import time
 from pathlib import Path
 
-from terrace import build, jdk_modules
+from terrace import build
+from terrace.captured import run_tool
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_source import (
+from terrace.jdk import modules
+from terrace.jdk.source import (
     Source,
     apply,
     fetch_for_tests,
@@ -22,7 +24,6 @@ from terrace.jdk_source import (
     work_directory,
 )
 from terrace.messages import Step, progress, say
-from terrace.vm_archive import run_tool
 
 # What is left out takes half of the time and is of no use here.
 LEFT_OUT = ("zgc", "shenandoahgc", "jvmci", "dtrace")
@@ -229,7 +230,7 @@ def _image(checkout: Checkout, jdk: Path, tree: Path, objects: Path, image: Path
         _copy(jdk, image)
     if not done.exists() or not _same(libjvm, target):
         done.unlink(missing_ok=True)
-    if image.name != f"jdk-{UNPATCHED}" and jdk_modules.update(checkout, jdk, tree, objects, image):
+    if image.name != f"jdk-{UNPATCHED}" and modules.update(checkout, jdk, tree, objects, image):
         done.unlink(missing_ok=True)
     if done.exists():
         return

@@ -11,7 +11,8 @@ from __future__ import annotations
 import random
 import time
 
-from terrace.jdk_session import (
+from terrace.jdk.programs import COLLECTORS, Program, compile_programs, run_once
+from terrace.jdk.session import (
     FAILED,
     HAB,
     PASSED,
@@ -23,7 +24,6 @@ from terrace.jdk_session import (
     Suite,
     usable,
 )
-from terrace.jdk_test import COLLECTORS, Program, compile_programs, run_once
 
 # So small that flip has collections to decide at, and TLABs end in the midst of things.
 _HEAP = ("-Xmx256m", "-Xmn4m")

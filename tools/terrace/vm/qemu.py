@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from terrace.errors import TerraceError
-from terrace.vm_rows import Machine, Row
+from terrace.vm.rows import Machine, Row
 
 _MEMORY_MIB = 4096
 _X86 = ("-M", "q35", "-cpu", "max,vendor=GenuineIntel,la57=off,l3-cache=on,erms=off,avx=off,avx2=off")

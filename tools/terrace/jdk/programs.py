@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from terrace.captured import run_captured
+from terrace.captured import run_captured, run_tool
 from terrace.checkout import Checkout
-from terrace.jdk_session import (
+from terrace.jdk.session import (
     FAILED,
     HAB,
     PASSED,
@@ -28,9 +28,8 @@ from terrace.jdk_session import (
     Suite,
     usable,
 )
-from terrace.jdk_source import integration, work_directory
+from terrace.jdk.source import integration, work_directory
 from terrace.messages import say
-from terrace.vm_archive import run_tool
 
 _LONGEST = 900  # seconds for one run: beyond, it hangs
 

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from terrace.messages import count
-from terrace.stats import Statistics
+from terrace.report.stats import Statistics
 
 SUMMARY_MEMORY = ("held", "live", "purged")
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from terrace.jdk_agent import compare, kept, run_command
-from terrace.jdk_session import FAILED, HAB, PASSED, STOCK, TLAB_4K, Session, Setting, Suite, usable
-from terrace.jdk_test import COLLECTORS, compile_programs
+from terrace.jdk.agent import compare, kept, run_command
+from terrace.jdk.programs import COLLECTORS, compile_programs
+from terrace.jdk.session import FAILED, HAB, PASSED, STOCK, TLAB_4K, Session, Setting, Suite, usable
 
 BY_THREAD, BY_CORE = "thread", "core"
 _LEVELS = (*HAB, "-XX:HABLevels=core+llc+node")

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from terrace import build
+from terrace.captured import run_tool
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
 from terrace.venv import tool
-from terrace.vm_archive import run_tool
-from terrace.vm_tests import FOLDERS
+from terrace.vm.tests import FOLDERS
 
 # Debian's source of GoogleTest: the packaged library is the host's ISA only.
 _GOOGLETEST = Path("/usr/src/googletest")

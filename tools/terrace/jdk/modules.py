@@ -12,10 +12,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from terrace.captured import run_tool
 from terrace.checkout import Checkout
-from terrace.jdk_source import integration, touched_by_queue
+from terrace.jdk.source import integration, touched_by_queue
 from terrace.messages import say
-from terrace.vm_archive import run_tool
 
 _METADATA = "src/hotspot/share/jfr/metadata/metadata.xml"
 _METADATA_TABLE = "jdk.jfr/jdk/jfr/internal/types/metadata.bin"

@@ -8,57 +8,19 @@ empty dpkg status: apt then resolves a guest's packages as for an empty machine,
 from __future__ import annotations
 
 import functools
-import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from terrace.captured import run_captured
-from terrace.errors import TerraceError
+from terrace.captured import run_tool
+from terrace.download import host_mirror
 from terrace.messages import say
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 # Suites that stand on another one.
 _BELOW = {"trixie-backports": "trixie", "experimental": "sid"}
-
-
-def run_tool(command: list[str], **options: str | None) -> str:
-    """The standard output; what can not be run or fails is one TerraceError with its last lines."""
-    environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        done = run_captured(command, environment, cwd=options.get("cwd"))
-    except OSError as error:
-        raise TerraceError(f"{command[0]}: {error.strerror}") from error
-    if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
-        raise TerraceError(f"{command[0]} failed:\n{tail}")
-    return done.stdout
-
-
-def mirror_among(index_targets: str) -> str | None:
-    """The Debian archive among lines of 'URI ORIGIN SUITE COMPONENT'; not the one of security."""
-    for line in index_targets.splitlines():
-        uri, origin, suite, component = (line.split() + [""] * 4)[:4]
-        if origin == "Debian" and component == "main" and "security" not in suite:
-            return uri.rstrip("/")
-    return None
-
-
-def host_mirror() -> str:
-    """The mirror that the host's own apt uses."""
-    answer = run_tool(
-        [
-            *("apt-get", "indextargets", "--format"),
-            "$(REPO_URI) $(ORIGIN) $(CODENAME) $(COMPONENT)",
-            "Created-By: Packages",
-        ]
-    )
-    mirror = mirror_among(answer)
-    if mirror is None:
-        raise TerraceError("`test vm` takes its guests from Debian's archive; apt has none here")
-    return mirror
 
 
 def sources(suite: str, mirror: str) -> str:

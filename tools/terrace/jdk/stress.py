@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import time
 
-from terrace.jdk_session import FAILED, FIVE, PASSED, STOCK, VERIFY, Session, Setting, Suite, usable
-from terrace.jdk_test import COLLECTORS, Program, compile_programs, run_once
+from terrace.jdk.programs import COLLECTORS, Program, compile_programs, run_once
+from terrace.jdk.session import FAILED, FIVE, PASSED, STOCK, VERIFY, Session, Setting, Suite, usable
 
 _HEAP = ("-Xmx1g", "-Xmn48m", "-Xss256k")
 _ROUNDS = "40"

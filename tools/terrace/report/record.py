@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from terrace.cells import human_bytes
+from terrace.report.cells import human_bytes
 
 BAR = 30  # characters
 KINDS = ("malloc", "calloc", "aligned", "realloc", "free")

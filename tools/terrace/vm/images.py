@@ -15,8 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from terrace.captured import run_tool
 from terrace.errors import TerraceError
-from terrace.vm_archive import Archive, run_tool
+from terrace.vm.archive import Archive
 
 USERLAND = (
     *("libc6", "libstdc++6", "libgcc-s1", "python3", "busybox-static", "dash", "coreutils"),

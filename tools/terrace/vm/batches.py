@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from terrace.vm_tests import GuestTest, rank
+from terrace.vm.tests import GuestTest, rank
 
 _FILTER = "--gtest_filter="
 _GTEST_LINE = r"\[ +(?P<result>OK|FAILED|SKIPPED) +\] (?P<part>\S+?)(,.*)? \(\d+ ms\)$"

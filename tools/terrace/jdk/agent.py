@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import IO
 
 from terrace.captured import run_captured
-from terrace.jdk_session import (
+from terrace.jdk.programs import COLLECTORS, compile_programs
+from terrace.jdk.session import (
     FAILED,
     HAB,
     PASSED,
@@ -27,7 +28,6 @@ from terrace.jdk_session import (
     Suite,
     usable,
 )
-from terrace.jdk_test import COLLECTORS, compile_programs
 from terrace.messages import say
 
 SETTINGS = (

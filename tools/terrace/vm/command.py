@@ -12,14 +12,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from terrace import vm_build, vm_images, vm_page, vm_qemu, vm_results
 from terrace.checkout import Checkout
 from terrace.messages import say
-from terrace.vm_archive import Archive, newest
-from terrace.vm_batches import batches
-from terrace.vm_results import Outcome
-from terrace.vm_rows import DEBIAN_NAME, NEWEST, NEWEST_AMONG, ROWS, Row, choose
-from terrace.vm_tests import BRIEF, FOLDERS, GuestTest, guest_files, rank, read_tests
+from terrace.vm import page, qemu, results
+from terrace.vm.archive import Archive, newest
+from terrace.vm.batches import batches
+from terrace.vm.build import build_programs, commit, list_tests, objcopy
+from terrace.vm.images import add_files, add_plan, join, kernel_image, root_image
+from terrace.vm.results import Outcome
+from terrace.vm.rows import DEBIAN_NAME, NEWEST, NEWEST_AMONG, ROWS, Row, choose
+from terrace.vm.tests import BRIEF, FOLDERS, GuestTest, guest_files, rank, read_tests
 
 # Beyond the time for tests: to boot, and for the last test to end.
 _BOOT_SECONDS = 1800
@@ -75,7 +77,7 @@ class Guests:
         self.seconds = seconds
         self.checkout = checkout
         self.directory = checkout.build / "vm"
-        self.commit = vm_build.commit(checkout)
+        self.commit = commit(checkout)
 
     def archive(self, suite: str, isa: str) -> Archive:
         return Archive(self.directory / "apt", suite, DEBIAN_NAME[isa])
@@ -92,27 +94,27 @@ class Guests:
         """The tests and the archive with their programs."""
         tests: list[GuestTest] = []
         files: dict[Path, Path] = {}
-        for preset, build in vm_build.build_programs(self.checkout, isa).items():
-            listing = vm_build.list_tests(self.checkout, build)
+        for preset, build in build_programs(self.checkout, isa).items():
+            listing = list_tests(self.checkout, build)
             tests += read_tests(listing, build, FOLDERS[preset])
             files |= guest_files(self.checkout.root, build, FOLDERS[preset])
         payload = self.directory / "images" / f"programs-{isa}.cpio"
-        vm_images.add_files(files, payload, vm_build.objcopy(isa))
+        add_files(files, payload, objcopy(isa))
         return tests, payload
 
     def kernel(self, row: Row) -> Path:
         suite = self.newest_suite(row.isa) if row.kernel == NEWEST else row.kernel
         images = self.directory / "images"
-        return vm_images.kernel_image(images, self.archive(suite, row.isa))[0]
+        return kernel_image(images, self.archive(suite, row.isa))[0]
 
     def root(self, row: Row, plan: dict[str, Any], payload: Path) -> Path:
         images = self.directory / "images"
-        base, _ = vm_images.root_image(images, self.archive(row.libc, row.isa))
+        base, _ = root_image(images, self.archive(row.libc, row.isa))
         planned = images / f"{row.name}.plan.cpio"
         guest = self.checkout.root / "tests" / "vm" / "guest.py"
-        vm_images.add_plan(plan, guest, planned)
+        add_plan(plan, guest, planned)
         root = images / f"{row.name}.root.cpio"
-        vm_images.join([base, payload, planned], root)
+        join([base, payload, planned], root)
         planned.unlink()
         return root
 
@@ -130,9 +132,9 @@ class Guests:
         console = self.directory / "console" / f"{row.name}.txt"
         console.parent.mkdir(parents=True, exist_ok=True)
         began = time.monotonic()
-        words = vm_qemu.command(row, kernel, root)
-        vm_qemu.run(words, console, self.seconds + _BOOT_SECONDS, Progress(row.name))
-        vm_results.read_console(outcome, console.read_text("utf-8", "replace"))
+        words = qemu.command(row, kernel, root)
+        qemu.run(words, console, self.seconds + _BOOT_SECONDS, Progress(row.name))
+        results.read_console(outcome, console.read_text("utf-8", "replace"))
         outcome.seconds = round(time.monotonic() - began, 1)
         root.unlink()
         return outcome
@@ -148,17 +150,17 @@ class Progress:
     def __call__(self, piece: str) -> None:
         *lines, self.rest = (self.rest + piece).split("\n")
         for line in lines:
-            report = vm_results.read_line(line)
+            report = results.read_line(line)
             if report and report.get("kind") == "result" and report["result"] == "failed":
                 say(f"{self.name}: {report['test']}: {report['reason']}")
 
 
 def write_page(checkout: Checkout) -> Path:
     """From all results there are, also those of earlier runs; what the page tells of others stays."""
-    outcomes = vm_results.load(checkout.build / "vm" / "results")
+    outcomes = results.load(checkout.build / "vm" / "results")
     path = checkout.root / "docs" / "guide" / "kernels.md"
-    kept = vm_page.kept(path.read_text("utf-8") if path.exists() else "")
-    path.write_text(vm_page.page(ROWS, outcomes, kept), "utf-8")
+    kept = page.kept(path.read_text("utf-8") if path.exists() else "")
+    path.write_text(page.page(ROWS, outcomes, kept), "utf-8")
     return path
 
 
@@ -173,7 +175,7 @@ def run_guests(checkout: Checkout, pattern: str | None, seconds: float) -> int:
     for row in rows:
         print(f"\n== {row.name}", flush=True)
         outcome = guests.run(row)
-        vm_results.save(outcome, checkout.build / "vm" / "results")
+        results.save(outcome, checkout.build / "vm" / "results")
         write_page(checkout)
         for name, reason in outcome.reasons.items():
             if outcome.results[name] == "failed":

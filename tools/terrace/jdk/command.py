@@ -8,29 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from terrace import (
-    jdk_agent,
-    jdk_apps,
-    jdk_build,
-    jdk_fuzz,
-    jdk_gtest,
-    jdk_jtreg,
-    jdk_page,
-    jdk_stress,
-    jdk_test,
-    jdk_watch,
-    launch,
-)
+from terrace import launch
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_session import HAB, Session, Suite
-from terrace.jdk_source import read_source, work_directory
+from terrace.jdk import agent, apps, fuzz, gtest, jtreg, page, programs, stress, watch
+from terrace.jdk.build import announce, build_jdk, find_jdk
+from terrace.jdk.session import HAB, Session, Suite
+from terrace.jdk.source import read_source, work_directory
 from terrace.messages import say
 
 
 def _up_to_date(checkout: Checkout, level: str) -> Path:
-    jdk_build.announce(checkout)
-    return jdk_build.build_jdk(checkout, level)
+    announce(checkout)
+    return build_jdk(checkout, level)
 
 
 def build(checkout: Checkout, level: str) -> int:
@@ -58,17 +48,17 @@ def run(checkout: Checkout, level: str, words: list[str]) -> int:
 
 
 SUITES: dict[str, Callable[[Session], Suite]] = {
-    "programs": jdk_test.run,
-    "apps": jdk_apps.run,
-    "jtreg": jdk_jtreg.run,
-    "tier1": jdk_jtreg.run_tier1,
-    "areas": jdk_jtreg.run_areas,
-    "hab": jdk_jtreg.run_of_queue,
-    "gtest": jdk_gtest.run,
-    "agent": jdk_agent.run,
-    "watch": jdk_watch.run,
-    "stress": jdk_stress.run,
-    "fuzz": jdk_fuzz.run,
+    "programs": programs.run,
+    "apps": apps.run,
+    "jtreg": jtreg.run,
+    "tier1": jtreg.run_tier1,
+    "areas": jtreg.run_areas,
+    "hab": jtreg.run_of_queue,
+    "gtest": gtest.run,
+    "agent": agent.run,
+    "watch": watch.run,
+    "stress": stress.run,
+    "fuzz": fuzz.run,
 }
 _APART = "areas"  # of many hours: not one of all
 _ASSERTIONS = ("gtest", "stress")  # on a libjvm with assertions, whatever is asked for
@@ -89,7 +79,7 @@ class Request:
 
 
 def _session(checkout: Checkout, request: Request, level: str) -> Session:
-    stock = request.stock or jdk_build.find_jdk(read_source(checkout))
+    stock = request.stock or find_jdk(read_source(checkout))
     image = request.image or _up_to_date(checkout, level)
     return Session(checkout, stock, image, level, request.patterns, request.seconds, request.first)
 
@@ -105,7 +95,7 @@ def test(checkout: Checkout, request: Request) -> int:
         level = "fastdebug" if name in _ASSERTIONS else request.level
         session = _session(checkout, request, level)
         suite = SUITES[name](session)
-        if request.page and (not request.patterns or name in jdk_page.IN_PARTS):
-            jdk_page.record(session, suite)
+        if request.page and (not request.patterns or name in page.IN_PARTS):
+            page.record(session, suite)
         statuses.append(suite.status)
     return max(statuses)

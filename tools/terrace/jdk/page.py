@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from terrace.checkout import Checkout
-from terrace.jdk_session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
-from terrace.jdk_source import integration
+from terrace.jdk.session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
+from terrace.jdk.source import integration
 from terrace.messages import say
 
 SUITES = (

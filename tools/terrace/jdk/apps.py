@@ -8,13 +8,13 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from terrace.captured import run_tool
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_session import FIVE, Session, Setting, Suite
-from terrace.jdk_source import integration
-from terrace.jdk_test import Program, compare
+from terrace.jdk.programs import Program, compare
+from terrace.jdk.session import FIVE, Session, Setting, Suite
+from terrace.jdk.source import integration
 from terrace.messages import say
-from terrace.vm_archive import run_tool
 
 _SOURCES = "scala-parallel-collections_2.13-1.0.4-sources.jar"
 SETTINGS = (Setting("off", patched=()), *FIVE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sys
 
-from terrace.cells import cell, class_label, levels_title, summary
-from terrace.stats import Statistics
+from terrace.report.cells import cell, class_label, levels_title, summary
+from terrace.report.stats import Statistics
 
 
 def _lines(rows: list[list[str]], names: int) -> list[str]:
@@ -56,6 +56,6 @@ def print_report(total: Statistics, *, per_class: bool) -> None:
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
     except BrokenPipeError:
-        from terrace.cells import abandon_stderr
+        from terrace.report.cells import abandon_stderr
 
         abandon_stderr()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_source import work_directory
+from terrace.jdk.source import work_directory
 from terrace.messages import say
 
 HAB = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseHierarchicalAllocBuffers")

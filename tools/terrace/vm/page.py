@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from terrace.vm_results import Outcome
-from terrace.vm_rows import ROWS, Row
+from terrace.vm.results import Outcome
+from terrace.vm.rows import ROWS, Row
 
 _INTRODUCTION = """# Kernels and machines
 

@@ -15,10 +15,12 @@ import subprocess
 import time
 from pathlib import Path
 
-from terrace import build, jdk_page
+from terrace import build
+from terrace.captured import run_tool
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.jdk_session import (
+from terrace.jdk import page
+from terrace.jdk.session import (
     ERROR,
     FAILED,
     FIVE,
@@ -31,7 +33,7 @@ from terrace.jdk_session import (
     Suite,
     usable,
 )
-from terrace.jdk_source import (
+from terrace.jdk.source import (
     fetch,
     fetch_for_tests,
     integration,
@@ -40,7 +42,6 @@ from terrace.jdk_source import (
     touched,
 )
 from terrace.messages import say
-from terrace.vm_archive import run_tool
 
 # Below test/ of the source.
 _PARTS = (
@@ -285,7 +286,7 @@ def _once_more(
 
 def _stock(session: Session, runner: Runner, name: str, words: list[str]) -> dict[str, str]:
     """The installed JVM's results; of a suite that runs in parts, what is recorded does not run."""
-    known = jdk_page.recorded(session, name).get(STOCK, {})
+    known = page.recorded(session, name).get(STOCK, {})
     paths = {runner.path(test): test for test in known}
     kept, asked = {}, []
     for word in words:

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace jdk`: HotSpot with the buffers of the cores is built, run and tested.
+
+command.py                     what the command's actions do
+source.py, modules.py, build.py    from Debian's source to a JDK
+session.py                     what is compared: settings, results, a suite
+programs.py, apps.py, ...      a suite each
+page.py                        docs/guide/jdk-tests.md
+"""
