@@ -31,7 +31,8 @@ class Rule:
 
 # fmt: off
 RULES = (
-    Rule(r".*\.md$", r"^layers\.(planted_faults_of_)?documentation|^lint\.spell"),
+    Rule(r".*\.md$", r"^layers\.(planted_faults_of_)?documentation|^lint\.spell|^tool\.docs$"),
+    Rule(r"tools/(docs)/", r"^tool\.\1$"),
     Rule(r"(src/arch|tests/inject)/", r"^inject\.", ("tests/inject/all",), "inject"),
     Rule(r"(src/lab|include/terrace/lab|tests/lab)", r"^lab\.([A-Z]|oracle)", ("tests/lab/all",)),
     Rule(r"(src|tests)/vmem/", r"^vmem\.", ("tests/vmem/all",)),

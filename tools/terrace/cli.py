@@ -83,9 +83,9 @@ def _test(options: argparse.Namespace, checkout: Checkout | None) -> int:
             raise TerraceError("test: --changed chooses presets and tests by itself", 2)
         from terrace.changed import run_changed
 
-        prepare(checkout, ("changed",), ("test", "debug"))
+        prepare(checkout, ("changed",), ("test", "debug", "docs"))
         return run_changed(checkout)
-    prepare(checkout, ("test",), ("test", "debug"))
+    prepare(checkout, ("test",), ("test", "debug", "docs"))
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
     return run_tests(checkout, presets, options.filter, options.all)
 
@@ -152,6 +152,15 @@ def _fuzz(options: argparse.Namespace, checkout: Checkout | None) -> int:
     return fuzz.fuzz(checkout, options.name, options.seconds)
 
 
+def _docs(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    from terrace import docs
+    from terrace.prepare import prepare
+
+    checkout = _need_checkout(checkout, "docs")
+    prepare(checkout, (), ("docs",), ("python",))  # nothing is compiled
+    return docs.serve(checkout, options.port) if options.serve else docs.build(checkout)
+
+
 def _jdk(options: argparse.Namespace, checkout: Checkout | None) -> int:
     from terrace.jdk import command as jdk
     from terrace.prepare import prepare
@@ -208,6 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
         "record": _record,
         "bench": _bench,
         "fuzz": _fuzz,
+        "docs": _docs,
         "jdk": _jdk,
         **dict.fromkeys(DEBUGGER, _debug),
     }[options.subcommand]

@@ -88,6 +88,19 @@ def _add_fuzz(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
 
 
+def _add_docs(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "docs",
+        help="make the documentation site, and check every link in it",
+        description="Writes build/site. A link to a file or heading that does not exist is an "
+        "error.",
+    )
+    parser.add_argument("--serve", action="store_true", help="show it on 127.0.0.1, until Ctrl-C")
+    parser.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="of --serve (default 8000)"
+    )
+
+
 def _add_jdk(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "jdk",
@@ -236,6 +249,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_test(commands)
     _add_record(commands)
     _add_fuzz(commands)
+    _add_docs(commands)
     _add_jdk(commands)
     _add_debugger(commands)
     bench = commands.add_parser("bench", help="list the benchmarks, or run one")
