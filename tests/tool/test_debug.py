@@ -17,9 +17,9 @@ import numpy as np
 from terrace.debug import commands, layout, reach, reports, roots, symbols
 from terrace.debug.live import read_maps
 from terrace.debug.memory import Copy, Mapping, Segment, Thread, UnreadableError
-from terrace.debug.tables import Column, table
 from terrace.debug.target import Target
 from terrace.errors import TerraceError
+from terrace.report.text import table
 
 MAPS = """\
 55d0c0000000-55d0c0001000 r--p 00000000 fe:01 12   /usr/bin/a program
@@ -186,8 +186,7 @@ def test_symbols_name_addresses_and_files_without_them_say_where():
 
 
 def test_tables_have_columns_of_the_widest_cell():
-    columns = [Column("name"), Column("n", True)]
-    assert table(columns, [["a", "1,000"], ["long name", "2"]]) == [
+    assert table("name  >n", [["a", "1,000"], ["long name", "2"]]) == [
         "name           n",
         "a          1,000",
         "long name      2",

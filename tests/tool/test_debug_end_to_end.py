@@ -162,10 +162,10 @@ def test_another_debugger_is_left_alone(program):
 
 
 def test_a_copy_that_memory_can_not_hold_is_refused(program, monkeypatch):
-    from terrace.debug import live
+    from terrace.debug import copying
     from terrace.errors import TerraceError
 
-    monkeypatch.setattr(live, "_TIMES_AS_MUCH", 1_000_000)
+    monkeypatch.setattr(copying, "_TIMES_AS_MUCH", 1_000_000)
     with running(program, 4, 100) as process, pytest.raises(TerraceError, match="core file"):
         report("findleaks", process.pid)
 

@@ -33,7 +33,7 @@ def test_arenas_that_import_from_each_other_are_shown_once():
 def test_options_stand_together_or_have_a_value():
     words = split(["-ef", "one", "-t", "7", "-v", "two"], "efv", "t", 2, "usage")
     assert words.flags == {"e", "f", "v"}
-    assert words.values == {"t": "7"}
+    assert words.values["t"] == "7"
     assert words.rest == ["one", "two"]
 
 

@@ -276,7 +276,7 @@ COMMANDS = (
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_memory_ends_in_a_line_not_in_a_traceback(audited_core, tmp_path, seed):
     """Words of caches, classes, arenas, records and magazines are replaced at random."""
-    from terrace.debug.commands import open_target
+    from terrace.debug.reports import open_target
     from terrace.debug.umem.arenas import ArenaReader
     from terrace.debug.umem.caches import CacheReader
 

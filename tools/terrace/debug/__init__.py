@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The heap of another process or of a core file, read from outside by the library's descriptors.
 
-memory.py, live.py, core.py   where bytes come from
+memory.py, live.py, core.py   where bytes come from; copying.py: many of them at once
 ptrace.py, waiting.py         one moment of a process: its threads stopped, or all waiting
 layout.py                     what the library says of itself: src/introspect/descriptors.h
-heap.py, magazines.py         blocks, and which of them are free
+window.py, classes.py, heap.py  blocks, and where each lies
+slots.py, magazines.py        which of them are free
 roots.py, reach.py            what a program can still reach
 findleaks.py, ...             a command each
 """

@@ -17,17 +17,12 @@ def apply(heap: Heap, capture: Capture) -> list[Range]:
         return []
     buckets = layout.of_heap(memory, "check.buckets")
     heads = memory.sparse(buckets, layout.constant("check.bucket_count") * 8).view(np.uint64)
-    size = layout.field("checked").size
-    next_at, start_at = layout.offset("checked.next"), layout.offset("checked.start")
-    state_at, live = layout.offset("checked.state"), layout.constant("checked.live")
     entries, freed = [], []
-    for entry in heads[heads != 0].tolist():
-        while entry != 0:
-            raw = memory.read(entry, size)
+    for head in heads[heads != 0].tolist():
+        for entry, row in layout.linked(memory, "checked", head, "next"):
             entries.append(entry)
-            if raw[state_at] != live:
-                freed.append(int.from_bytes(raw[start_at : start_at + 8], "little"))
-            entry = int.from_bytes(raw[next_at : next_at + 8], "little")
+            if row["state"] != layout.constant("checked.live"):
+                freed.append(row["start"])
     numbers = heap.numbers_at(np.array(freed, np.uint64))
     heap.allocated[numbers[numbers >= 0]] = False
     waiting = layout.of_heap(memory, "check.waiting")

@@ -10,14 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from terrace.debug.layout import Layout, UmemLayout
+from terrace.debug.layout import Layout, UmemLayout, filled
 from terrace.debug.memory import Memory
 from terrace.debug.objects import ObjectClasses
 from terrace.debug.umem.caches import Cache, CacheReader, LargeObjects
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,10 @@ class Classes:
         self.page_value_of_objects = layout.constant("home.objects")
         self.kinds = layout.constant("magazine.kinds")
         self.objects = ObjectClasses(layout, memory)
-        self.sizes: list[int] = memory.array(
-            layout.address("class_sizes"), self.count, "<u4"
-        ).tolist()
-        self.of_home: list[int] = memory.array(
-            layout.address("classes_of_homes"), 256, "u1"
-        ).tolist()
+        sizes = memory.array(layout.address("class_sizes"), self.count, "<u4")
+        self.sizes: list[int] = sizes.tolist()
+        of_home = memory.array(layout.address("classes_of_homes"), 256, "u1")
+        self.of_home: list[int] = of_home.tolist()
         plain = layout.constant("class.plain")
         self.owners = {0: LARGE} | {
             c: Owner(
@@ -101,14 +96,15 @@ class Classes:
         """A cache's objects have its name, and the length that it was created with."""
         objects = self.objects
         caches = CacheReader(umem, self._memory) if umem is not None else None
-        rows = list(zip(*(objects.shapes[n].tolist() for n in objects.shapes), strict=True))
-        for number, owner in enumerate(objects.columns["owner"].tolist()):
+        names = objects.shapes.dtype.names
+        for number, owner in enumerate(objects.rows["owner"].tolist()):
             home = objects.first + number
             self.of_home.append(home)
             if not objects.is_sound(number):
                 self.shapes.append(None)
                 continue
-            shape = Shape(*rows[number])
+            row = objects.shapes[number].tolist()
+            shape = filled(Shape, dict(zip(names or (), row, strict=True)))
             self.shapes.append(shape)
             cache = caches.at(owner) if caches is not None and owner else None
             name = cache.name if cache is not None else f"cache {owner:#x}"
@@ -127,9 +123,7 @@ class Classes:
         self._index()
 
     def _shape(self, address: int) -> Shape:
-        names = ("stride", "per_group", "group_bytes", "blocks", "granules")
-        fields = (self._layout.field(f"shape.{name}") for name in names)
-        return Shape(*(self._memory.number(address + f.offset, f.size) for f in fields))
+        return filled(Shape, self._layout.read(self._memory, "shape", address))
 
     def is_magazine(self, home: int) -> bool:
         return self.first_magazine <= home < self.first_magazine + self.kinds

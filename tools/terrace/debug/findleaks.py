@@ -10,21 +10,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from terrace.debug import checked
-from terrace.debug.classes import Ints, Owner
+from terrace.debug.classes import Owner
 from terrace.debug.heap import Bools, Heap
+from terrace.debug.layout import Ints
 from terrace.debug.magazines import Magazines, guarded_in_hands, in_hands, take_out
 from terrace.debug.memory import Mapping, Words
 from terrace.debug.reach import Graph, Marker, reachable
 from terrace.debug.roots import holding, readable_data, roots
 from terrace.debug.symbols import Frames, name_of
-from terrace.debug.tables import Column, table
 from terrace.debug.target import Capture, Target
+from terrace.debug.umem.debugged import Debugged
 from terrace.debug.umem.leaks import AuditedGroup, audited_groups, audited_lines
 from terrace.debug.umem.logs import LogReader
 from terrace.debug.umem.malloc_tags import MallocTags
-from terrace.debug.umem.records import Debugged
 from terrace.messages import count
 from terrace.report.cells import human_bytes
+from terrace.report.text import table
 
 _SAMPLES = 3  # addresses that are shown of each group
 _GROUPS = 40  # that are shown unless all are wanted
@@ -215,11 +216,8 @@ def lines(target: Target, findings: Findings, everything: bool = False) -> list[
     result = []
     if shown:
         has_caches = any(g.owner.cache for g in shown)
-        columns = [
-            Column("size or cache" if has_caches else "size"),
-            Column("blocks", True), Column("bytes", True), Column("heads", True),
-            Column("begins with"), Column("addresses"),
-        ]  # fmt: skip
+        first = "size or cache" if has_caches else "size"
+        head = f"{first}  >blocks  >bytes  >heads  begins with  addresses"
         rows = [
             [
                 g.owner.name, f"{g.blocks:,}", f"{g.bytes:,}", f"{g.heads:,}", g.begins,
@@ -227,7 +225,7 @@ def lines(target: Target, findings: Findings, everything: bool = False) -> list[
             ]
             for g in shown
         ]  # fmt: skip
-        result += table(columns, rows)
+        result += table(head, rows)
     if len(findings.groups) > len(shown):
         result.append(f"and {count(len(findings.groups) - len(shown), 'more group')}: --all")
     if findings.audited:

@@ -7,61 +7,17 @@ Behind them come objects that are no blocks, as far as UMEM_DEBUG looks at them.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from terrace.debug.classes import Classes, Ints, Owner, Shape
-from terrace.debug.layout import Layout, UmemLayout
-from terrace.debug.memory import Bytes, Memory, Words
+from terrace.debug.classes import Classes, Owner, Shape
+from terrace.debug.layout import Ints, Layout, UmemLayout
+from terrace.debug.memory import Memory, Words
 from terrace.debug.umem.apart import Apart, ApartReader
+from terrace.debug.window import Window
 
 Bools = npt.NDArray[np.bool_]
-
-
-def _columns(raw: Bytes, offset: int, size: int) -> npt.NDArray[Any]:
-    """A field of all records."""
-    part = np.ascontiguousarray(raw[:, offset : offset + size])
-    return part.view(f"<u{size}")[:, 0] if size in (1, 2, 4, 8) else part
-
-
-class Window:
-    """The range of addresses in which all blocks lie, and its records."""
-
-    def __init__(self, layout: Layout, memory: Memory) -> None:
-        self.layout = layout
-        self.shift = layout.constant("granule.shift")
-        self.base = layout.of_heap(memory, "window.base")
-        self.extent = layout.of_heap(memory, "window.extent")
-        self.map = layout.of_heap(memory, "window.map")
-        self.records = layout.of_heap(memory, "window.records")
-        self.granules = self.extent >> self.shift
-        self.homes = memory.sparse(self.map, self.granules)
-        size = layout.field("record").size
-        self._raw = memory.sparse(self.records, self.granules * size).reshape(-1, size)
-        self.state = self.field("record.state")
-        self.length = self.field("record.granules").astype(np.int64)
-        self.first = self.field("record.first").astype(np.int64)
-
-    def field(self, name: str) -> npt.NDArray[Any]:
-        f = self.layout.field(name)
-        return _columns(self._raw, f.offset, f.size * f.count)
-
-    def part(self, name: str, rows: Ints) -> npt.NDArray[Any]:
-        """A field of the owner's part of some records."""
-        f = self.layout.field(name)
-        offset = self.layout.offset("record.owners") + f.offset
-        return _columns(self._raw[rows], offset, f.size * f.count)
-
-    def address(self, granule: int) -> int:
-        return self.base + (granule << self.shift)
-
-    def spans(self, state: str) -> Ints:
-        """First granules of the spans in a state."""
-        rows = np.flatnonzero(self.state == self.layout.constant(f"state.{state}"))
-        # While the process runs a record may be half written.
-        return rows[(self.length[rows] > 0) & (rows + self.length[rows] <= self.granules)]
 
 
 class Heap:
@@ -84,7 +40,7 @@ class Heap:
         slabs, large = w.spans("slab"), w.spans("large")
         homes = w.homes[slabs].astype(np.int64)
         of_objects = homes == self.classes.page_value_of_objects
-        homes[of_objects] = w.field("record.number")[slabs[of_objects]]
+        homes[of_objects] = w.rows["number"][slabs[of_objects]]
         shapes = self.classes.shapes
         known = np.array([h < len(shapes) and shapes[h] is not None for h in homes.tolist()], bool)
         self.unknown = slabs[~known]  # of no class that there is
@@ -98,12 +54,12 @@ class Heap:
         self.total = int(counts.sum())
         is_large = self.home == 0
         start = np.zeros(len(self.first), np.int64)  # of the first block in its span
-        start[~is_large] = w.part("slab.block_offset", self.first[~is_large])
-        large_rows = self.first[is_large]
-        start[is_large] = w.part("large_record.line", large_rows)
+        start[~is_large] = w.owned("slab", self.first[~is_large])["block_offset"]
+        of_large = w.owned("large_record", self.first[is_large])
+        start[is_large] = of_large["line"]
         self.start = start
         self.requested = np.zeros(len(self.first), np.int64)
-        self.requested[is_large] = w.part("large_record.requested", large_rows).astype(np.int64)
+        self.requested[is_large] = of_large["requested"]
         granules = np.array([s.granules if s else 1 for s in self.classes.shapes], np.int64)
         lengths = np.where(is_large, w.length[self.first], granules[self.home])
         self.span_of = np.full(w.granules, -1, np.int32)  # by granule
@@ -154,12 +110,13 @@ class Heap:
         self.allocated: Bools = np.zeros(self.total, np.bool_)
         w = self.window
         large = np.flatnonzero(self.home == 0)
-        lies = w.part("large_record.lies", self.first[large])
+        lies = w.owned("large_record", self.first[large])["lies"]
         self.allocated[self.number[large]] = lies != self.layout.constant("lies.kept")
         counts = np.where(self.home == 0, 0, self.tables[3][self.home])
         for blocks in np.unique(counts[counts != 0]).tolist():
             rows = np.flatnonzero(counts == blocks)
-            free = w.part("slab.free_map", self.first[rows])[:, : (blocks + 7) // 8]
+            words = np.ascontiguousarray(w.owned("slab", self.first[rows])["free_map"])
+            free = words.view(np.uint8).reshape(len(rows), -1)[:, : (blocks + 7) // 8]
             bits = np.unpackbits(free, axis=1, count=blocks, bitorder="little")
             self.allocated[self.number[rows][:, None] + np.arange(blocks)] = bits == 0
 
@@ -256,15 +213,11 @@ class Heap:
     def losing_pages(self) -> Bools:
         """Blocks of slabs whose free pages a thread is giving back: some look allocated."""
         layout, memory = self.layout, self.memory
-        classes, leaving = layout.field("slabs.classes"), layout.field("slab_class.leaving")
-        sectors, slab = layout.field("leaving.sectors"), layout.field("leaving.slab")
-        raw = memory.sparse(layout.heap + classes.offset, classes.size * classes.count)
-        rows = raw.reshape(-1, classes.size)
-        rows = np.concatenate([rows, self.classes.objects.leaving(layout, memory)])
-        entries = rows[:, leaving.offset : leaving.offset + leaving.size * leaving.count]
-        entries = np.ascontiguousarray(entries).reshape(-1, leaving.size)
-        begun = _columns(entries, sectors.offset, sectors.size) != 0
-        slabs = _columns(entries, slab.offset, slab.size)[begun]
+        classes = layout.field("slabs.classes")
+        rows = layout.rows(memory, "slab_class", layout.heap + classes.offset, classes.count)
+        leaving = np.concatenate([rows, self.classes.objects.slabs()])["leaving"]
+        entries = np.ascontiguousarray(leaving).view(layout.row("leaving"))
+        slabs = entries["slab"][entries["sectors"] != 0]
         counts = np.diff(np.append(self.number, self.total))
         return np.repeat(np.isin(self.first, slabs), counts)
 

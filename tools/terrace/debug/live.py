@@ -4,20 +4,25 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
-import mmap
 import os
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from terrace.debug import ptrace
-from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
+from terrace.debug.copying import (
+    PAGE,
+    Room,
+    Runs,
+    copy,
+    expect_room,
+    first_in_line,
+    pieces,
+    segments,
+)
+from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Thread, UnreadableError
 from terrace.debug.target import (
     OF_32_BITS,
     Capture,
@@ -30,12 +35,7 @@ from terrace.debug.target import (
 )
 from terrace.debug.waiting import all_waiting
 from terrace.errors import TerraceError
-from terrace.report.cells import human_bytes
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
-_POPULATE_WRITE = 23  # madvise, since Linux 5.14
-_VECTORS = 1024  # IOV_MAX
-_BATCH = 16 << 20
 _RESIDENT = 62  # bits 62 and 63 of a page's entry in pagemap: it is swapped, it is present
 _GUARD = 1 << 58  # it is a guard (MADV_GUARD_INSTALL, since Linux 6.15), which looks like swapped
 _SPARSE = 1 << 16  # longer requests look which pages there are
@@ -43,12 +43,6 @@ _SPARSE = 1 << 16  # longer requests look which pages there are
 _PATIENCE, _A_MOMENT, _LONGEST_MOMENT = 1.0, 0.0005, 0.05
 _ROUNDS = 16
 _LOOKS = 3  # for a moment in which no thread runs
-_TIMES_AS_MUCH = 2  # memory that findleaks takes, of what it copies
-
-Runs = npt.NDArray[np.uint64]  # a row each: address, bytes
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.process_vm_readv.restype = ctypes.c_ssize_t
 
 
 def read_maps(text: str) -> list[Mapping]:
@@ -121,113 +115,6 @@ class LiveMemory(Memory):
         return whole
 
 
-class _Room:
-    """Where a copy goes: its pages are there before the process is stopped."""
-
-    def __init__(self, size: int) -> None:
-        self._map = mmap.mmap(-1, max(size, PAGE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        with contextlib.suppress(OSError, ValueError):
-            self._map.madvise(mmap.MADV_HUGEPAGE)
-        with contextlib.suppress(OSError, ValueError):
-            self._map.madvise(_POPULATE_WRITE)
-        self.bytes: Bytes = np.frombuffer(self._map, np.uint8)
-
-
-def _pieces(runs: Runs) -> Runs:
-    """The same with no run longer than a batch."""
-    long = runs[:, 1] > np.uint64(_BATCH)
-    if not long.any():
-        return runs
-    parts = []
-    for start, size in runs[long].tolist():
-        offsets = np.arange(0, size, _BATCH, dtype=np.uint64)
-        lengths = np.minimum(np.uint64(size) - offsets, np.uint64(_BATCH))
-        parts.append(np.stack([np.uint64(start) + offsets, lengths], axis=1))
-    joined = np.concatenate([runs[~long], *parts])
-    return joined[np.argsort(joined[:, 0])]
-
-
-def _copy_batch(pid: int, runs: Runs, into: int) -> None:
-    """Runs one behind the other; what can not be read stays zero."""
-    vectors = np.ascontiguousarray(runs)
-    total = int(vectors[:, 1].sum())
-    local = np.array([into, total], np.uint64)
-    done = _libc.process_vm_readv(
-        ctypes.c_long(pid),
-        ctypes.c_void_p(local.ctypes.data), ctypes.c_ulong(1),
-        ctypes.c_void_p(vectors.ctypes.data), ctypes.c_ulong(len(vectors)),
-        ctypes.c_ulong(0),
-    )  # fmt: skip
-    if done == total:
-        return
-    if len(vectors) > 1:
-        for run in vectors:
-            _copy_batch(pid, run[None, :], into)
-            into += int(run[1])
-    elif total > PAGE:  # a page somewhere in it is not to be had
-        start = int(vectors[0, 0])
-        for at in range(0, total, PAGE):
-            _copy_batch(pid, np.array([[start + at, min(PAGE, total - at)]], np.uint64), into + at)
-
-
-def _batches(runs: Runs) -> list[tuple[int, int]]:
-    """Slices of rows: as many as a call takes, and not too many bytes."""
-    ends = np.cumsum(runs[:, 1])
-    slices, first = [], 0
-    while first < len(runs):
-        before = int(ends[first] - runs[first, 1])
-        last = int(np.searchsorted(ends, before + _BATCH, "right"))
-        last = min(max(last, first + 1), first + _VECTORS, len(runs))
-        slices.append((first, last))
-        first = last
-    return slices
-
-
-def _copy(pid: int, runs: Runs, room: Bytes) -> None:
-    """By several threads: the kernel copies, and one thread does not fill the memory's width."""
-    base = room.ctypes.data
-    starts = np.cumsum(runs[:, 1]) - runs[:, 1]
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        jobs = [
-            pool.submit(_copy_batch, pid, runs[first:last], base + int(starts[first]))
-            for first, last in _batches(runs)
-        ]
-        for job in jobs:
-            job.result()
-
-
-def _expect_room(size: int) -> None:
-    """Rather than that the system ends some process for want of memory."""
-    text = Path("/proc/meminfo").read_text(encoding="ascii")
-    available = next((w.split()[1] for w in text.splitlines() if w.startswith("MemAvail")), None)
-    if available is not None and _TIMES_AS_MUCH * size > int(available) << 10:
-        raise TerraceError(
-            f"to copy {human_bytes(size)} and to mark takes {human_bytes(_TIMES_AS_MUCH * size)}, "
-            "and there is not so much memory: take a core file, and look at that on another machine"
-        )
-
-
-@contextlib.contextmanager
-def _first_in_line() -> Iterator[None]:
-    """On a busy machine the process would stand still while others have the CPUs."""
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -20)  # the copying threads inherit it
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, before)
-
-
-def _segments(runs: Runs, room: Bytes) -> list[Segment]:
-    segments, at = [], 0
-    for start, size in runs.tolist():
-        segments.append(Segment(start, room[at : at + size]))
-        at += size
-    return segments
-
-
 class LiveTarget(Target):
     """By its number."""
 
@@ -263,13 +150,13 @@ class LiveTarget(Target):
 
     def capture(self, select: Select, registers: bool = False) -> Capture:
         expected = sum(int(r[1]) for r in self._runs(select(self.mappings())))
-        _expect_room(expected)
-        room = _Room(expected + expected // 16 + (16 << 20)).bytes
+        expect_room(expected)
+        room = Room(expected + expected // 16 + (16 << 20)).bytes
         for _ in range(0 if registers else _LOOKS):
             capture = self._while_all_wait(select, room)
             if capture is not None:
                 return capture
-        with _first_in_line(), ptrace.stopped(self.pid) as process:
+        with first_in_line(), ptrace.stopped(self.pid) as process:
             threads, inside = self._outside(process)
             capture = self._copied(select, room, threads)
         capture.pause = time.monotonic() - process.since
@@ -284,7 +171,7 @@ class LiveTarget(Target):
         threads = [waiting.thread for waiting in before]
         if self.inside(self.mappings(), threads, self._program()):
             return None
-        with _first_in_line():
+        with first_in_line():
             capture = self._copied(select, room, threads)
         return capture if all_waiting(self.pid) == before else None
 
@@ -294,15 +181,15 @@ class LiveTarget(Target):
         total = int(runs[:, 1].sum())
         if total > len(room):
             raise TerraceError(f"process {self.pid} grew too fast to be copied: try again")
-        _copy(self.pid, runs, room)
-        return Capture(Copy(_segments(runs, room), self.memory), mappings, threads, total)
+        copy(self.pid, runs, room)
+        return Capture(Copy(segments(runs, room), self.memory), mappings, threads, total)
 
     def _program(self) -> str:
         return os.path.realpath(self._proc / "exe")
 
     def _runs(self, ranges: list[Range]) -> Runs:
         parts = [self._pages.runs(start, end) for start, end in ranges]
-        return _pieces(np.concatenate([np.zeros((0, 2), np.uint64), *parts]))
+        return pieces(np.concatenate([np.zeros((0, 2), np.uint64), *parts]))
 
     def _outside(self, process: ptrace.Stopped) -> tuple[list[Thread], int]:
         """Of a thread within Terrace, blocks may be on their way between levels.

@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from terrace.debug.classes import Classes
 from terrace.debug.heap import Heap
-from terrace.debug.layout import Layout
-from terrace.debug.memory import Bytes, Memory, UnreadableError, Words
-from terrace.debug.objects import ObjectClasses, words_of_slots
+from terrace.debug.layout import Ints, Layout
+from terrace.debug.memory import Memory, UnreadableError, Words
+from terrace.debug.slots import shards, slots, words_of_objects
 from terrace.debug.target import Range
 
 
@@ -28,125 +28,6 @@ class Magazine:
     count: int
     place: str
     home: int | None
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A slot of the core level, of a core or of a thread."""
-
-    name: str
-    raw: Bytes
-    address: int
-    is_core: bool = True
-
-    def field(self, layout: Layout, name: str) -> Words:
-        f = layout.field(name)
-        part = self.raw[f.offset : f.offset + f.size * f.count]
-        numbers: Words = part.view(f"<u{f.size}")
-        return numbers
-
-
-def slots(layout: Layout, memory: Memory) -> list[Slot]:
-    """All there are."""
-    size = layout.field("slot").size
-    first = layout.of_heap(memory, "core.slots")
-    count = layout.of_heap(memory, "core.count")
-    raw = memory.sparse(first, count * size).reshape(-1, size)
-    found = [Slot(f"slot {i}", raw[i], first + i * size) for i in range(count)]
-    at = layout.of_heap(memory, "core.of_threads")
-    in_use = layout.constant("slot.in_use")
-    while at != 0 and len(found) < (1 << 20):
-        slot = Slot("", memory.sparse(at, size), at)
-        owner = int(slot.field(layout, "slot.owner")[0])
-        name = f"slot of thread {owner & ~in_use}" + ("" if owner & in_use else " (ended)")
-        found.append(Slot(name, slot.raw, at, is_core=False))
-        at = int(slot.field(layout, "slot.next")[0])
-    return found
-
-
-def object_words(
-    layout: Layout, memory: Memory, classes: ObjectClasses, all_slots: list[Slot]
-) -> list[tuple[str, int, Bytes]]:
-    """Slot, number of its first class, and words, of each chunk of object caches."""
-    tables = [
-        (s.name, 0 if s.is_core else int(s.field(layout, "slot.of_objects")[0]), s.is_core)
-        for s in all_slots
-    ]
-    return words_of_slots(layout, memory, classes, tables)
-
-
-@dataclass(frozen=True)
-class Stacks:
-    """The stacks of one shard of a depot: a row each."""
-
-    name: str
-    raw: Bytes
-
-    def field(self, layout: Layout, name: str) -> Words:
-        """Of all stacks: a column, or a table where there are several."""
-        f = layout.field(name)
-        part = np.ascontiguousarray(self.raw[:, f.offset : f.offset + f.size * f.count])
-        numbers: Words = part.view(f"<u{f.size}")
-        return numbers if f.count > 1 else numbers[:, 0]
-
-
-@dataclass(frozen=True)
-class DepotTable:
-    """The depots of a level: of malloc's blocks, or of a chunk of object caches."""
-
-    level: str
-    first_home: int  # of key 0
-    keys: int
-    shards: int  # where they lie
-    depots: int
-    per_depot: int
-
-
-_LEVELS = (("processor", "processors"), ("node", "nodes"))
-_MOST_DEPOTS, _MOST_SHARDS = 4096, 64  # of a depot; of more, the memory is damaged
-
-
-def _can_be(shards: int, depots: int, per_depot: int) -> bool:
-    return shards != 0 and depots <= _MOST_DEPOTS and per_depot <= _MOST_SHARDS
-
-
-def depot_tables(layout: Layout, memory: Memory, classes: ObjectClasses) -> Iterator[DepotTable]:
-    """All that there are."""
-    for level, names in _LEVELS:
-        fields = (f"{names}.shards", f"{names}.depots", f"{names}.per_depot")
-        own = [layout.of_heap(memory, field) for field in fields]
-        keys = layout.field("shard.stacks").count
-        if not _can_be(*own):
-            continue
-        yield DepotTable(level, 0, keys, *own)
-        field = layout.field(f"{names}.objects")
-        for chunk in classes.chunks:
-            at = layout.heap + field.offset + chunk.number * field.size
-            raw = memory.read(at, field.size)
-            part = [layout.within(raw, f"depots.{n}") for n in ("shards", "count", "per_depot")]
-            first = classes.first + chunk.number * classes.per_chunk
-            if _can_be(*part) and layout.within(raw, "depots.keys") == classes.per_chunk:
-                yield DepotTable(level, first, classes.per_chunk, *part)
-
-
-def shard_bytes(layout: Layout, keys: int) -> int:
-    stacks = layout.field("shard.stacks")
-    return stacks.offset + stacks.size * keys
-
-
-def shards(
-    layout: Layout, memory: Memory, classes: ObjectClasses
-) -> Iterator[tuple[DepotTable, Stacks]]:
-    """Of all tables of depots."""
-    stacks = layout.field("shard.stacks")
-    for table in depot_tables(layout, memory, classes):
-        size = shard_bytes(layout, table.keys)
-        each = table.per_depot
-        for depot, nth in itertools.product(range(table.depots), range(each)):
-            at = table.shards + (depot * each + nth) * size
-            raw = memory.sparse(at + stacks.offset, stacks.size * table.keys)
-            name = f"{table.level} {depot}, shard {nth}"
-            yield table, Stacks(name, raw.reshape(-1, stacks.size))
 
 
 class Words2Magazines:
@@ -183,13 +64,13 @@ class Words2Magazines:
         return home - self._classes.first_magazine if self._classes.is_magazine(home) else None
 
     @cached_property
-    def _kinds(self) -> npt.NDArray[np.int64]:
+    def _kinds(self) -> Ints:
         """By granule; -1: no magazines."""
         homes = self._memory.sparse(self._map, self._extent >> self._shift).astype(np.int64)
         kinds = homes - self._classes.first_magazine
         return np.where((kinds >= 0) & (kinds < self._classes.kinds), kinds, -1)
 
-    def counts(self, words: Words) -> npt.NDArray[np.int64]:
+    def counts(self, words: Words) -> Ints:
         """Blocks in the magazines that words name, all at once; 0 where a word names none."""
         behind = np.uint64(self._origin % (1 << 64)) + words
         offset = (behind - np.uint64(8) - np.uint64(self._base)).view(np.int64)
@@ -203,6 +84,10 @@ class Words2Magazines:
         sizes = np.array([*self._bytes, 8], np.uint64)[kinds]
         rounds = (behind % sizes).astype(np.int64) // 8 - self._first_place
         return np.where(good, np.maximum(rounds, 0), 0)
+
+    def held(self, row: Any, count: int) -> Ints:
+        """Blocks in both magazines of the first words of a slot, or of a chunk's words."""
+        return self.counts(row["words"][:count]) + self.counts(row["previous"][:count])
 
     def find(self, word: int, place: str, home: int) -> Magazine | None:
         """None: the word names none, rightly or not."""
@@ -233,20 +118,17 @@ class Magazines:
         return itertools.chain(self.in_slots, self.in_depots)
 
     def _of_slots(self) -> Iterator[Magazine]:
-        layout = self.layout
-        found = slots(layout, self.memory)
-        homes = layout.constant("home.count")
-        for slot in found:
-            for field, what in (("slot.words", "loaded"), ("slot.previous", "previous")):
-                words = slot.field(layout, field)[:homes]
-                yield from self._of_words(words, 0, f"{what} magazine of {slot.name}")
+        found = slots(self.layout, self.memory)
         objects = self.classes.objects
-        for name, first, raw in object_words(layout, self.memory, objects, found):
-            for field, what in (("words.words", "loaded"), ("words.previous", "previous")):
-                f = layout.field(field)
-                words = raw[f.offset : f.offset + f.size * f.count].view("<u8")
+        homes = self.layout.constant("home.count")
+        each = [(slot.name, 0, slot.row, homes) for slot in found] + [
+            (slot.name, objects.first + first, row, objects.per_chunk)
+            for slot, first, _, row in words_of_objects(self.layout, self.memory, objects, found)
+        ]
+        for name, first, row, count in each:
+            for field, what in (("words", "loaded"), ("previous", "previous")):
                 place = f"{what} magazine of {name}"
-                yield from self._of_words(words, objects.first + first, place)
+                yield from self._of_words(row[field][:count], first, place)
 
     def _of_words(self, words: Words, first_home: int, place: str) -> Iterator[Magazine]:
         for i in np.flatnonzero(words).tolist():
@@ -261,17 +143,13 @@ class Magazines:
         shift = self.layout.constant("magazine.address_shift")
         kind_shift = self.layout.constant("magazine.kind_shift")
         homes = self.layout.constant("home.count")
-        for table, stacks in shards(self.layout, self.memory, self.classes.objects):
-            counts = stacks.field(self.layout, "stack.count")
-            held = stacks.field(self.layout, "stack.magazines")
-            for key in np.flatnonzero(counts).tolist():
+        for table, name, stacks in shards(self.layout, self.memory, self.classes.objects):
+            for key in np.flatnonzero(stacks["count"]).tolist():
                 home = table.first_home + key
-                for bits in held[key, : int(counts[key])].tolist():
+                known = home if table.first_home or key < homes else None
+                for bits in stacks["magazines"][key, : int(stacks["count"][key])].tolist():
                     kind = bits >> kind_shift & 0xFF
-                    yield Magazine(
-                        bits >> shift, kind, bits & 0xFF, f"depot of {stacks.name}",
-                        home if table.first_home or key < homes else None,
-                    )  # fmt: skip
+                    yield Magazine(bits >> shift, kind, bits & 0xFF, f"depot of {name}", known)
 
     def places(self, magazine: Magazine, count: int) -> Words:
         """The first `count` places for rounds."""

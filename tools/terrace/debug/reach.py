@@ -17,8 +17,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order
 
-from terrace.debug.classes import Ints
 from terrace.debug.heap import Bools, Heap
+from terrace.debug.layout import Ints
 from terrace.debug.memory import Copy, Segment, Words
 from terrace.debug.target import Range
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from terrace.debug.layout import Layout
-from terrace.debug.magazines import depot_tables, shard_bytes, slots
 from terrace.debug.memory import Mapping, Memory, Thread
 from terrace.debug.objects import ObjectClasses
+from terrace.debug.slots import depot_tables, shard_bytes, slots
 from terrace.debug.target import Capture, Range
 
 RED_ZONE = 128  # below the stack pointer, that functions may use without moving it
@@ -94,7 +94,7 @@ def own_memory(layout: Layout, memory: Memory) -> list[Range]:
         at = memory.number(at + layout.offset("slot.next"))
     objects = ObjectClasses(layout, memory)
     for table in depot_tables(layout, memory, objects):
-        size = table.depots * table.per_depot * shard_bytes(layout, table.keys)
+        size = table.count * table.per_depot * shard_bytes(layout, table.keys)
         add(table.shards, size)
     _add_objects(layout, memory, objects, add)
     return found
@@ -105,7 +105,7 @@ def _add_objects(
 ) -> None:
     size = layout.field("words").size
     slots_of_threads = [s for s in slots(layout, memory) if not s.is_core]
-    tables = [int(s.field(layout, "slot.of_objects")[0]) for s in slots_of_threads]
+    tables = [int(s.row["of_objects"]) for s in slots_of_threads]
     count = layout.of_heap(memory, "core.count")
     for chunk in objects.chunks:
         add(chunk.classes, objects.per_chunk * layout.field("object").size)

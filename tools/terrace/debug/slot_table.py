@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from terrace.debug.classes import Classes, Ints
-from terrace.debug.layout import Layout
-from terrace.debug.magazines import Slot, Words2Magazines, object_words, slots
+from terrace.debug.classes import Classes
+from terrace.debug.layout import Ints, Layout, ints
+from terrace.debug.magazines import Words2Magazines
 from terrace.debug.memory import Memory
-from terrace.debug.objects import column
-from terrace.debug.tables import Column, table
+from terrace.debug.slots import Slot, slots, words_of_objects
 from terrace.report.cells import human_bytes
+from terrace.report.text import table
 
 _MOST_COLUMNS = 16  # of classes; those that hold most
 
@@ -24,18 +24,16 @@ def _kept_bytes(
     homes = layout.constant("home.count")
     by_class = np.zeros((len(found), classes.count), np.int64)
     for i, slot in enumerate(found):
-        held = words.counts(slot.field(layout, "slot.words")[:homes])
-        held = held + words.counts(slot.field(layout, "slot.previous")[:homes])
+        held = words.held(slot.row, homes)
         of_home = classes.class_of_home[:homes]
         good = of_home < classes.count
         np.add.at(by_class[i], of_home[good], (held * classes.size_of_home[:homes])[good])
     of_objects = np.zeros(len(found), np.int64)
     rows = {slot.name: i for i, slot in enumerate(found)}
-    strides = classes.objects.shapes["stride"]
-    for name, first, raw in object_words(layout, memory, classes.objects, found):
-        held = words.counts(column(raw[None, :], layout, "words.words")[0])
-        held = held + words.counts(column(raw[None, :], layout, "words.previous")[0])
-        of_objects[rows[name]] += int((held * strides[first : first + len(held)]).sum())
+    strides = ints(classes.objects.shapes, "stride")
+    for slot, first, _, row in words_of_objects(layout, memory, classes.objects, found):
+        held = words.held(row, classes.objects.per_chunk)
+        of_objects[rows[slot.name]] += int((held * strides[first : first + len(held)]).sum())
     return by_class, of_objects
 
 
@@ -51,9 +49,8 @@ def lines(layout: Layout, memory: Memory) -> list[str]:
     sums = by_class.sum(axis=0)
     most = np.argsort(-sums, kind="stable")[:_MOST_COLUMNS]
     shown = sorted(c for c in most.tolist() if sums[c])
-    columns = [Column("slot"), Column("kept", True), Column("% of cap", True)]
-    columns += [Column(classes.owners[c].name, True) for c in shown]
-    columns += [Column("other sizes", True), Column("caches", True)]
+    sizes = (f">{classes.owners[c].name}" for c in shown)
+    head = ("slot", ">kept", ">% of cap", *sizes, ">other sizes", ">caches")
 
     def share(part: int, whole: int) -> str:
         return f"{100 * part / whole:.0f}" if whole else "0"
@@ -67,7 +64,7 @@ def lines(layout: Layout, memory: Memory) -> list[str]:
         cells = [share(part, kept) for part in (*parts, rest, int(of_objects[i]))]
         rows.append([slot.name, human_bytes(kept), percent, *cells])
     return [
-        *table(columns, rows),
+        *table(head, rows),
         f"of each slot, what it keeps in percent of {human_bytes(round(cap))}, its part of the "
         "budget; of each size, its percentage of what the slot keeps",
     ]

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 from terrace.debug import slot_table
-from terrace.debug.tables import Column, table
 from terrace.debug.target import Target
 from terrace.debug.umem.umastat import arena_lines, cache_lines
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, UsageReader
 from terrace.report.cells import human_bytes
+from terrace.report.text import table
 
-_CLASSES = [
-    Column("size", True), Column("in use", True), Column("in slots", True),
-    Column("in depots", True), Column("total", True), Column("memory", True),
-    Column("allocations", True), Column("failures", True),
-]  # fmt: skip
+_CLASSES = ">size  >in use  >in slots  >in depots  >total  >memory  >allocations  >failures"
+_LEVELS = "level  >parts  >magazines  >free blocks  >free memory"
 
 
 def _class_rows(snapshot: Snapshot) -> list[list[str]]:
@@ -68,10 +65,6 @@ def _level_rows(snapshot: Snapshot) -> list[list[str]]:
 
 def lines(target: Target) -> list[str]:
     snapshot = UsageReader(target.layout, target.memory).read()
-    levels = [
-        Column("level"), Column("parts", True), Column("magazines", True),
-        Column("free blocks", True), Column("free memory", True),
-    ]  # fmt: skip
     usages = []
     if target.umem is not None:
         usages = caches(target.layout, target.umem, target.memory)
@@ -79,7 +72,7 @@ def lines(target: Target) -> list[str]:
     live += sum(u.in_use * u.cache.size for u in usages if u.cache.home)
     parts = [
         table(_CLASSES, _class_rows(snapshot)),
-        table(levels, _level_rows(snapshot)),
+        table(_LEVELS, _level_rows(snapshot)),
         slot_table.lines(target.layout, target.memory),
     ]
     if target.umem is not None:

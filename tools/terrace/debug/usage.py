@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.classes import Classes, Ints, Owner
-from terrace.debug.layout import Layout
-from terrace.debug.magazines import Words2Magazines, shards, slots
+from terrace.debug.classes import Classes, Owner
+from terrace.debug.layout import Ints, Layout, Rows, ints
+from terrace.debug.magazines import Words2Magazines
 from terrace.debug.memory import Memory
+from terrace.debug.slots import shards, slots
 
 
 @dataclass(frozen=True)
@@ -117,17 +118,17 @@ class UsageReader:
         large = LargeUsage()
         for slot in slots(layout, self._memory):
             into.core.parts += 1
-            into.popped += slot.field(layout, "slot.popped").astype(np.int64)
-            into.refills += slot.field(layout, "slot.refills").astype(np.int64)
-            for name in ("slot.words", "slot.previous"):
-                held = slot.field(layout, name)[:homes]
+            into.popped += slot.row["popped"].astype(np.int64)
+            into.refills += slot.row["refills"].astype(np.int64)
+            for name in ("words", "previous"):
+                held = slot.row[name][:homes]
                 for home in np.flatnonzero(held).tolist():
                     magazine = words.find(int(held[home]), "", home)
                     if magazine is not None:
                         into.core.magazines += 1
                         into.in_slots[home] += magazine.count
-            self._kept(slot.field(layout, "slot.large").tolist(), large)
-            large.allocations += int(slot.field(layout, "slot.large_reused")[0])
+            self._kept(slot.row["large"].tolist(), large)
+            large.allocations += int(slot.row["large_reused"])
         into.core.blocks = int(into.in_slots.sum())
         into.core.bytes = int((into.in_slots * self._size_of).sum())
         allocated = layout.of_heap(self._memory, "large.allocated")
@@ -155,39 +156,23 @@ class UsageReader:
     def _depots(self, into: Counters) -> None:
         layout = self._layout
         homes = self.classes.homes
-        for table, stacks in shards(layout, self._memory, self.classes.objects):
+        for table, _, stacks in shards(layout, self._memory, self.classes.objects):
             name = table.level
             level = into.depots.setdefault(name, LevelUsage(name, what="shards"))
             if table.first_home:
                 continue  # umem/usage.py
             level.parts += 1
-            came = stacks.field(layout, "stack.blocks_in")[:homes].astype(np.int64)
-            went = stacks.field(layout, "stack.blocks_out")[:homes].astype(np.int64)
-            held = np.maximum(came - went, 0)
+            held = np.maximum(ints(stacks, "blocks_in") - ints(stacks, "blocks_out"), 0)[:homes]
             into.in_depots += held
-            level.magazines += int(stacks.field(layout, "stack.count").sum())
+            level.magazines += int(stacks["count"].sum())
             level.blocks += int(held.sum())
             level.bytes += int((held * self._size_of).sum())
 
-    def _transfers(self, name: str) -> Ints:
-        layout = self._layout
-        whole, part = layout.field("transfers"), layout.field(f"transfer.{name}")
-        raw = self._memory.sparse(layout.heap + whole.offset, whole.size * whole.count)
-        column = raw.reshape(-1, whole.size)[:, part.offset : part.offset + part.size]
-        numbers: Ints = np.ascontiguousarray(column).view("<u8")[:, 0].astype(np.int64)
-        return numbers
-
-    def _slab_counters(self) -> dict[str, Ints]:
-        layout = self._layout
-        whole = layout.field("slabs.classes")
-        raw = self._memory.read(layout.heap + whole.offset, whole.size * whole.count)
-        rows = np.frombuffer(raw, np.uint8).reshape(-1, whole.size)[: self.classes.homes]
-        result = {}
-        for name in ("cut", "returned", "made", "released"):
-            f = layout.field(f"slab_class.{name}")
-            column = np.ascontiguousarray(rows[:, f.offset : f.offset + f.size])
-            result[name] = column.view("<u8")[:, 0].astype(np.int64)
-        return result
+    def _of_heap(self, row: str, name: str) -> Rows:
+        """A table that is part of the heap itself."""
+        table = self._layout.field(name)
+        at = self._layout.heap + table.offset
+        return self._layout.rows(self._memory, row, at, table.count)
 
     def _by_class(self, by_home: Ints) -> Ints:
         sums = np.bincount(self._class_of, weights=by_home, minlength=self.classes.count)
@@ -195,16 +180,18 @@ class UsageReader:
         return whole
 
     def _classes(self, counters: Counters) -> tuple[list[Usage], LevelUsage]:
-        slabs = self._slab_counters()
-        made = np.maximum(slabs["made"] - slabs["released"], 0)
+        slabs = self._of_heap("slab_class", "slabs.classes")[: self.classes.homes]
+        made = np.maximum(ints(slabs, "made") - ints(slabs, "released"), 0)
         shapes = self.classes.shapes[: self.classes.homes]
         granule = 1 << self._layout.constant("granule.shift")
         places = np.array([s.blocks if s else 0 for s in shapes], np.int64) * made
         memory = np.array([s.granules * granule if s else 0 for s in shapes], np.int64) * made
-        out = np.maximum(self._by_class(slabs["cut"] - slabs["returned"]), 0)
+        cut = self._by_class(ints(slabs, "cut") - ints(slabs, "returned"))
+        out = np.maximum(cut, 0)
         in_slots, in_depots = self._by_class(counters.in_slots), self._by_class(counters.in_depots)
         in_use = np.maximum(out - in_slots - in_depots, 0)
-        failures, handed = self._transfers("failed"), self._transfers("handed_out")
+        transfers = self._of_heap("transfer", "transfers")
+        failures, handed = ints(transfers, "failed"), ints(transfers, "handed_out")
         count = self.classes.count
         popped = self._by_class(counters.popped)
         allocations = popped + (counters.refills - failures + handed)[:count]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from terrace.debug.heap import Heap
+from terrace.debug.layout import ints
 from terrace.debug.magazines import Magazine, Magazines, in_hands
 from terrace.debug.memory import Mapping
 from terrace.debug.roots import holding, own_memory, readable_data, without
@@ -56,8 +57,8 @@ def _free_maps(heap: Heap) -> Iterator[str]:
     counts = np.where(heap.home == 0, 0, heap.tables[3][heap.home])
     for blocks in np.unique(counts[counts != 0]).tolist():
         rows = np.flatnonzero(counts == blocks)
-        said = w.part("slab.free_blocks", heap.first[rows]).astype(np.int64)
-        places = w.part("slab.block_count", heap.first[rows]).astype(np.int64)
+        slabs = w.owned("slab", heap.first[rows])
+        said, places = ints(slabs, "free_blocks"), ints(slabs, "block_count")
         numbers = heap.number[rows][:, None] + np.arange(blocks)
         free = blocks - heap.allocated[numbers].sum(axis=1)
         for row in np.flatnonzero((said != free) | (places != blocks)).tolist():

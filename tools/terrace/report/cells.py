@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from terrace.messages import count
@@ -45,6 +46,23 @@ def cell(value: int | None, unit: str, *, exact: bool = True) -> str:
 def class_label(size: int) -> str:
     """A size class in the table of size classes."""
     return human_bytes(size) if size >= 10240 else f"{size} B"
+
+
+def cells(
+    values: dict[str, int], columns: list[dict[str, str]], *, exact: bool = True
+) -> list[str]:
+    """A row of values, as the columns of the statistics have them."""
+    return [cell(values.get(column["key"]), column["unit"], exact=exact) for column in columns]
+
+
+def class_rows(total: Statistics, *, exact: bool = True) -> Iterator[list[str]]:
+    """Size, level and values of each size class and level that did something."""
+    for row in total["classes"]:
+        label = class_label(row["size"])
+        for level, values in row["levels"].items():
+            if any(values.values()):
+                yield [label, level, *cells(values, total["columns"], exact=exact)]
+                label = ""
 
 
 def levels_title(total: Statistics) -> str:

@@ -5,45 +5,28 @@ from __future__ import annotations
 
 import sys
 
-from terrace.report.cells import cell, class_label, levels_title, summary
+from terrace.report.cells import abandon_stderr, cells, class_rows, levels_title, summary
 from terrace.report.stats import Statistics
+from terrace.report.text import table
 
 
-def _lines(rows: list[list[str]], names: int) -> list[str]:
-    """Columns as wide as their widest cell; the first `names` are flush left, numbers right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            text.ljust(width) if i < names else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def _heads(columns: list[dict[str, str]]) -> list[str]:
+    return [f">{column['title']}" for column in columns]
 
 
 def levels_lines(total: Statistics) -> list[str]:
     """One row for each level, nearest to the program first."""
     columns = total["columns"]
-    rows = [["level", *(column["title"] for column in columns)]]
-    for row in total["levels"]:
-        values = row["values"]
-        rows.append([row["level"], *(cell(values.get(c["key"]), c["unit"]) for c in columns)])
-    return [levels_title(total), *_lines(rows, 1)]
+    rows = [[row["level"], *cells(row["values"], columns)] for row in total["levels"]]
+    return [levels_title(total), *table(["level", *_heads(columns)], rows)]
 
 
 def classes_lines(total: Statistics) -> list[str]:
     """One row for each size class and level that did something; what the columns mean."""
     columns = total["columns"]
-    rows = [["size", "level", *(column["title"] for column in columns)]]
-    for row in total["classes"]:
-        label = class_label(row["size"])
-        for level, values in row["levels"].items():
-            if any(values.values()):
-                cells = [cell(values.get(c["key"]), c["unit"]) for c in columns]
-                rows.append([label, level, *cells])
-                label = ""
+    rows = list(class_rows(total))
     meanings = [f"{c['title']} ({c['unit']}, {c['kind']}): {c['help']}" for c in columns]
-    return ["", "By size class", *_lines(rows, 2), *meanings]
+    return ["", "By size class", *table(["size", "level", *_heads(columns)], rows), *meanings]
 
 
 def print_report(total: Statistics, *, per_class: bool) -> None:
@@ -56,6 +39,4 @@ def print_report(total: Statistics, *, per_class: bool) -> None:
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)
     except BrokenPipeError:
-        from terrace.report.cells import abandon_stderr
-
         abandon_stderr()

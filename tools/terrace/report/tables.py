@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.measure import measure_renderables
 from rich.table import Table
 
-from terrace.report.cells import abandon_stderr, cell, class_label, levels_title, summary
+from terrace.report.cells import abandon_stderr, cells, class_rows, levels_title, summary
 from terrace.report.stats import Statistics
 
 
@@ -33,27 +33,19 @@ def _table(title: str, first: Iterable[str], columns: list[dict[str, str]], exac
     return table
 
 
-def _cells(values: dict[str, int], columns: list[dict[str, str]], exact: bool) -> list[str]:
-    return [cell(values.get(column["key"]), column["unit"], exact=exact) for column in columns]
-
-
 def levels_table(total: Statistics, *, exact: bool = True) -> Table:
     """One row for each level, nearest to the program first."""
     table = _table(escape(levels_title(total)), ["level"], total["columns"], exact)
     for row in total["levels"]:
-        table.add_row(row["level"], *_cells(row["values"], total["columns"], exact))
+        table.add_row(row["level"], *cells(row["values"], total["columns"], exact=exact))
     return table
 
 
 def classes_table(total: Statistics, *, exact: bool = True) -> Table:
     """One row for each size class and level that did something."""
     table = _table("By size class", ["size", "level"], total["columns"], exact)
-    for row in total["classes"]:
-        label = class_label(row["size"])
-        for level, values in row["levels"].items():
-            if any(values.values()):
-                table.add_row(label, level, *_cells(values, total["columns"], exact))
-                label = ""
+    for row in class_rows(total, exact=exact):
+        table.add_row(*row)
     return table
 
 

@@ -78,13 +78,12 @@ class ApartReader:
         caches = {c.address: c for c in CacheReader(umem, memory)} | {0: self._oversize()}
         count = min(umem.value(memory, walls, "walls.count"), zones.size * zones.count // size)
         for i in range(count):
-            raw = memory.read(walls + zones.offset + i * size, size)
-            names = ("base", "bytes", "addresses", "by_page")
-            base, length, arena, by_page = (umem.within(raw, f"zone.{n}") for n in names)
+            zone = umem.read(memory, "zone", walls + zones.offset + i * size)
+            base, length, by_page = zone["base"], zone["bytes"], zone["by_page"]
             owners = memory.sparse(by_page, length // mmap.PAGESIZE * 8)
             found.own += [(base, base + length), (by_page, by_page + owners.nbytes)]
-            if arena in arenas:
-                found.own += self._own(arenas[arena])
+            if zone["addresses"] in arenas:
+                found.own += self._own(arenas[zone["addresses"]])
             descriptions = np.unique(owners.view("<u8")).tolist()
             found.descriptions += descriptions
             for owner in descriptions:
@@ -104,14 +103,13 @@ class ApartReader:
         umem = self._umem
         record = address + umem.constant("walled.record")
         try:
-            raw = self._memory.read(address, umem.field("walled").size)
-            of_record = self._memory.read(record, umem.field("record").size)
+            walled = umem.read(self._memory, "walled", address)
+            said = umem.read(self._memory, "record", record)
         except UnreadableError:
             return None
-        if not umem.within(raw, "walled.in_use"):
+        if not walled["in_use"]:
             return None
-        at, cache = (umem.within(of_record, f"record.{name}") for name in ("object", "cache"))
-        return ApartObject(at, umem.within(raw, "walled.size"), cache, False, record)
+        return ApartObject(said["object"], walled["size"], said["cache"], False, record)
 
     def _add_pieces(self, found: Apart, arenas: dict[int, Arena]) -> None:
         looked_at = debugs_objects(self._umem)
@@ -135,13 +133,12 @@ class ApartReader:
             return None
         at = address + asked - size_of_tag
         try:
-            tag = self._memory.read(at, size_of_tag)
-            record = umem.within(tag, "tag.record")
-            said = self._memory.read(record, umem.field("record").size)
-            owner = umem.within(said, "record.cache")
+            tag = umem.read(self._memory, "tag", at)
+            record = tag["record"]
+            owner = umem.read(self._memory, "record", record)["cache"]
         except UnreadableError:
             owner = record = 0
         cache = next((c for c in fitting if c.address == owner), fitting[0])
-        state = umem.within(tag, "tag.state") ^ record if record else 0
+        state = tag["state"] ^ record if record else 0
         is_free = state == both_halves(umem.constant("state.free"))
         return ApartObject(address, cache.size, cache.address, is_free)

@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from terrace.debug.layout import UmemLayout
-from terrace.debug.memory import Memory, UnreadableError
+from terrace.debug.layout import UmemLayout, filled, text
+from terrace.debug.memory import Memory
 
-_MOST_ARENAS = 1 << 16  # of more, or of more segments, a list is damaged
-_MOST_SEGMENTS = 1 << 26
+_MOST_ARENAS = 1 << 16  # of more, a list is damaged
 KINDS = ("span", "free", "allocated", "cached")
 
 
@@ -58,47 +57,20 @@ class ArenaReader:
     def __iter__(self) -> Iterator[Arena]:
         """In the order of addresses; as far as the list can be followed."""
         umem = self._umem
-        at = umem.value(self._memory, umem.address("arenas"), "arenas.first")
-        seen: set[int] = set()
-        while at != 0 and at not in seen and len(seen) < _MOST_ARENAS:
-            seen.add(at)
-            try:
-                raw = self._memory.read(at, umem.field("arena").size)
-            except UnreadableError:
-                return
-            names = ("quantum", "source", "in_use", "cached", "total", "imported", "allocations")
-            fields = {name: umem.within(raw, f"arena.{name}") for name in (*names, "frees")}
-            failures = umem.within(raw, "arena.failures")
-            yield Arena(at, umem.text(raw, "arena.name"), **fields, failures=failures)
-            at = umem.within(raw, "arena.next")
+        first = umem.value(self._memory, umem.address("arenas"), "arenas.first")
+        for at, row in umem.linked(self._memory, "arena", first, "next", _MOST_ARENAS):
+            yield filled(Arena, row, address=at, name=text(row["name"]))
 
     def segments(self, arena: Arena) -> Iterator[Segment]:
         """In the order of addresses; a span's marker, then what it is cut into."""
-        umem = self._umem
-        size = umem.field("segment").size
-        anchor = arena.address + umem.offset("arena.anchor")
-        at = self._after(anchor)
-        seen = {anchor, 0}
-        while at not in seen and len(seen) < _MOST_SEGMENTS:
-            seen.add(at)
-            try:
-                raw = self._memory.read(at, size)
-            except UnreadableError:
+        anchor = arena.address + self._umem.offset("arena.anchor")
+        for at, row in self._umem.linked(self._memory, "segment", anchor, "after"):
+            if at == anchor:
+                continue
+            if row["kind"] not in self._kinds:
                 return
-            names = ("start", "size", "asked", "imported", "kind")
-            start, length, asked, imported, kind = (
-                umem.within(raw, f"segment.{name}") for name in names
-            )
-            if kind not in self._kinds:
-                return
-            yield Segment(at, start, length, self._kinds[kind], asked, imported != 0)
-            at = umem.within(raw, "segment.after")
-
-    def _after(self, at: int) -> int:
-        try:
-            return self._umem.value(self._memory, at, "segment.after")
-        except UnreadableError:
-            return 0
+            kind = self._kinds[row["kind"]]
+            yield filled(Segment, row, address=at, kind=kind)
 
 
 def tree(arenas: list[Arena]) -> list[tuple[int, Arena]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from terrace.debug.layout import UmemLayout
+from terrace.debug.layout import Row, UmemLayout, filled, text
 from terrace.debug.memory import Memory, UnreadableError
 
 _LOOKING = ("audit", "deadbeef", "redzone", "firewall")
@@ -51,48 +51,30 @@ def debugs_objects(umem: UmemLayout) -> int:
     return sum(umem.constant(f"debug.{name}") for name in _LOOKING)
 
 
+def _cache(address: int, row: Row) -> Cache:
+    return filled(Cache, row, address=address, name=text(row["name"]))
+
+
 class CacheReader:
     """Reads one, or all of the list."""
 
     def __init__(self, umem: UmemLayout, memory: Memory) -> None:
         self._umem = umem
         self._memory = memory
-        self._size = umem.field("cache").size
 
     def at(self, address: int) -> Cache | None:
         """None: nothing can be read there."""
-        found = self._read(address)
-        return None if found is None else found[0]
-
-    def _read(self, address: int) -> tuple[Cache, int] | None:
-        umem = self._umem
         try:
-            raw = self._memory.read(address, self._size)
+            return _cache(address, self._umem.read(self._memory, "cache", address))
         except UnreadableError:
             return None
-        names = ("size", "align", "flags", "debug", "verify", "home", "source", "allocated")
-        fields = {name: umem.within(raw, f"cache.{name}") for name in (*names, "freed", "failed")}
-        has = {name: umem.within(raw, f"cache.has_{name}") != 0 for name in ("class", "handles")}
-        cache = Cache(
-            address,
-            umem.text(raw, "cache.name"),
-            has_class=has["class"],
-            has_handles=has["handles"],
-            **fields,
-        )
-        return cache, umem.within(raw, "cache.next")
 
     def __iter__(self) -> Iterator[Cache]:
         """In the order in which they were created; as far as the list can be followed."""
-        at = self._umem.value(self._memory, self._umem.address("caches"), "caches.first")
-        seen: set[int] = set()
-        while at != 0 and at not in seen and len(seen) < MOST:
-            seen.add(at)
-            found = self._read(at)
-            if found is None:
-                return
-            cache, at = found
-            yield cache
+        umem = self._umem
+        first = umem.value(self._memory, umem.address("caches"), "caches.first")
+        for at, row in umem.linked(self._memory, "cache", first, "next", MOST):
+            yield _cache(at, row)
 
     def default_caches(self) -> set[int]:
         """Addresses of those that serve umem_alloc() under UMEM_DEBUG or with UMEM_OPTIONS."""
@@ -121,11 +103,10 @@ class LargeObjects:
             return None
         tag = address + size - umem.field("tag").size
         try:
-            record = self._memory.number(tag + umem.offset("tag.record"))
-            raw = self._memory.read(record, umem.field("record").size)
+            at = umem.read(self._memory, "tag", tag)["record"]
+            record = umem.read(self._memory, "record", at)
         except UnreadableError:
             return None
-        owner = umem.within(raw, "record.cache")
-        if umem.within(raw, "record.object") != address:
+        if record["object"] != address:
             return None
-        return next((c for c in self.caches if c.address == owner), None)
+        return next((c for c in self.caches if c.address == record["cache"]), None)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from terrace.debug.tables import Column, table
 from terrace.debug.umem.caches import Cache, both_halves, tag_offset
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.records import Tagged, bytes_of
+from terrace.debug.umem.debugged import Tagged, bytes_of
 from terrace.messages import count
+from terrace.report.text import table
 
 _MOST = 1000  # lines of one cache
 
@@ -111,8 +111,10 @@ def umem_verify(context: Context, words: list[str]) -> list[str]:
             context.status = 1
         verdict = count(number, "corrupt buffer") if number else "clean"
         rows.append([cache.name, f"{cache.address:x}", verdict])
-    columns = [Column("Cache Name"), Column("Addr"), Column("Cache Integrity")]
-    return [*table(columns, rows), *(_noted(context) if context.status else [])]
+    return [
+        *table("Cache Name  Addr  Cache Integrity", rows),
+        *(_noted(context) if context.status else []),
+    ]
 
 
 def _noted(context: Context) -> list[str]:

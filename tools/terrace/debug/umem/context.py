@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
+import getopt
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from terrace.debug.classes import Ints
 from terrace.debug.heap import Bools, Heap
-from terrace.debug.layout import UmemLayout
+from terrace.debug.layout import Ints, UmemLayout
 from terrace.debug.magazines import Magazines
 from terrace.debug.memory import Memory
 from terrace.debug.roots import readable_data
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Capture, Target
 from terrace.debug.umem.caches import Cache, CacheReader
-from terrace.debug.umem.records import Debugged
+from terrace.debug.umem.debugged import Debugged
 from terrace.errors import TerraceError
 
 
@@ -113,21 +113,12 @@ class Words:
 
 
 def split(words: list[str], flags: str, valued: str, most: int, usage: str) -> Words:
-    """Each option is a minus and a letter; letters without values may stand together."""
-    found: set[str] = set()
-    values: dict[str, str] = {}
-    rest: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if not word.startswith("-") or len(word) == 1:
-            rest.append(word)
-        elif len(word) == 2 and word[1] in valued and left:
-            values[word[1]] = left.pop(0)
-        elif all(letter in flags for letter in word[1:]):
-            found |= set(word[1:])
-        else:
-            raise TerraceError(f"usage: {usage}", 2)
+    """`flags` and `valued` are letters of options without and with a value."""
+    try:
+        options, rest = getopt.gnu_getopt(words, flags + "".join(f"{c}:" for c in valued))
+    except getopt.GetoptError:
+        options, rest = [], [""] * (most + 1)
     if len(rest) > most:
         raise TerraceError(f"usage: {usage}", 2)
-    return Words(frozenset(found), values, rest)
+    values = {option[1:]: value for option, value in options}
+    return Words(frozenset(values) & frozenset(flags), values, rest)

@@ -10,13 +10,14 @@ import numpy as np
 
 from terrace.debug.memory import UnreadableError
 from terrace.debug.symbols import Frames
-from terrace.debug.tables import Column, table
 from terrace.debug.umem.context import Context, split
 from terrace.debug.umem.logs import NAMES, Entry, LogReader
 from terrace.debug.umem.records import Record
 from terrace.errors import TerraceError
+from terrace.report.text import table
 
 _MOST_HISTORY = 10_000
+_HEAD = "ADDR  BUFADDR  TIMESTAMP  THRD  CALLER"
 _USAGE = "bufctl ADDR [-v|-h] [-a BUFFER] [-c CALLER] [-e EARLIEST] [-l LATEST] [-t THREAD]"
 
 
@@ -96,11 +97,6 @@ def history(context: Context, record: Record) -> Iterator[Transaction]:
         address, latest = entry.last, entry.nanoseconds
 
 
-def _columns(verbose: bool) -> list[Column]:
-    names = ["ADDR", "BUFADDR", "TIMESTAMP", "THRD", "CALLER"]
-    return [Column(name) for name in names + (["CACHE", "LASTLOG", "CONTENTS"] if verbose else [])]
-
-
 def _caller(frames: Frames, stack: tuple[int, ...]) -> str:
     return frames.name(stack[0]) if stack else "-"
 
@@ -144,10 +140,10 @@ def bufctl(context: Context, words: list[str]) -> list[str]:
         raise TerraceError(f"usage: {_USAGE}", 2) from None
     verbose = "v" in options.flags
     if not verbose:
-        return table(_columns(False), [_row(context, t, False) for t in shown])
+        return table(_HEAD, [_row(context, t, False) for t in shown])
     lines: list[str] = []
     for t in shown:
-        lines += table(_columns(True), [_row(context, t, True)])
+        lines += table(f"{_HEAD}  CACHE  LASTLOG  CONTENTS", [_row(context, t, True)])
         lines += [f"    {context.frames.name(address)}" for address in t.stack]
     return lines
 
@@ -178,7 +174,7 @@ def _done_by(context: Context, words: list[str], name: str) -> list[str]:
     rows = [
         [f"{r.address:x}", when(r.nanoseconds), _caller(context.frames, r.stack)] for r in records
     ]
-    return table([Column("BUFCTL"), Column("TIMESTAMP"), Column("CALLER")], rows)
+    return table("BUFCTL  TIMESTAMP  CALLER", rows)
 
 
 def allocdby(context: Context, words: list[str]) -> list[str]:
@@ -224,9 +220,8 @@ def umalog(context: Context, words: list[str]) -> list[str]:
 def umem_log(context: Context, words: list[str]) -> list[str]:
     """CPU is the number of the chunk: entries of one chunk were written by one CPU."""
     entries = entries_of(context, _log_name(words, "umem_log [fail|slab]"))
-    columns = [Column(n) for n in ("CPU", "ADDR", "BUFADDR", "TIMESTAMP", "THREAD")]
     rows = [
         [f"{e.chunk}", f"{e.address:x}", f"{e.object:x}", when(e.nanoseconds), str(e.thread)]
         for e in entries
     ]
-    return table(columns, rows)
+    return table("CPU  ADDR  BUFADDR  TIMESTAMP  THREAD", rows)

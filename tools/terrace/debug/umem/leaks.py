@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.classes import Ints
 from terrace.debug.heap import Heap
+from terrace.debug.layout import Ints
 from terrace.debug.symbols import Frames
-from terrace.debug.tables import Column, table
-from terrace.debug.umem.records import Debugged, Record
+from terrace.debug.umem.debugged import Debugged
+from terrace.debug.umem.records import Record
 from terrace.messages import count
+from terrace.report.text import table
 
 Key = tuple[str, tuple[int, ...]]
 
@@ -53,7 +54,6 @@ def audited_groups(heap: Heap, debugged: Debugged, leaked: Ints) -> list[Audited
 def audited_lines(groups: list[AuditedGroup], frames: Frames, most: int | None) -> list[str]:
     """The table, then who allocated what."""
     shown = groups[:most]
-    columns = [Column("CACHE"), Column("LEAKED", True), Column("BUFCTL"), Column("CALLER")]
 
     def caller(record: Record) -> str:
         return frames.name(record.stack[0]) if record.stack else "?"
@@ -61,7 +61,7 @@ def audited_lines(groups: list[AuditedGroup], frames: Frames, most: int | None) 
     rows = [[g.cache, f"{g.leaked:,}", f"{g.oldest.address:x}", caller(g.oldest)] for g in shown]
     leaked, size = (int(np.sum([getattr(g, n) for g in groups])) for n in ("leaked", "bytes"))
     rows.append(["Total", f"{leaked:,}", "", f"{count(leaked, 'buffer')}, {size:,} bytes"])
-    result = table(columns, rows)
+    result = table("CACHE  >LEAKED  BUFCTL  CALLER", rows)
     for group in shown:
         result += ["", f"{group.cache}: {count(group.leaked, 'buffer')}, the oldest allocated by"]
         result += [f"    {frames.name(address)}" for address in group.oldest.stack]

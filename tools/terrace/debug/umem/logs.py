@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from terrace.debug.layout import UmemLayout
+from terrace.debug.layout import UmemLayout, filled
 from terrace.debug.memory import Memory, UnreadableError
 from terrace.debug.target import Range
 
@@ -87,36 +88,24 @@ class LogReader:
 
     def _of_chunk(self, index: int, start: int, raw: bytes) -> Iterator[Entry]:
         umem = self._umem
-        if umem.within(raw, "chunk.number") == 0:
+        chunk = umem.decode("chunk", raw)
+        if chunk["number"] == 0:
             return
         head = umem.field("entry").size
         at = umem.field("chunk").size
-        used = min(umem.within(raw, "chunk.used"), len(raw))
+        used = min(chunk["used"], len(raw))
         while at + head <= used:
-            entry = raw[at : at + head]
-            length = umem.within(entry, "entry.bytes")
-            if length < head or at + length > used:
+            row = umem.decode("entry", raw[at : at + head])
+            end = at + row["bytes"]
+            if end < at + head or end > used:
                 return  # half written
-            yield self._entry(index, start + at, entry, raw[at + head : at + length])
-            at += length
-
-    def _entry(self, index: int, address: int, raw: bytes, behind: bytes) -> Entry:
-        names = ("number", "object", "cache", "nanoseconds", "thread", "what", "last_log")
-        number, block, cache, when, thread, what, last = (
-            self._umem.within(raw, f"entry.{n}") for n in names
-        )
-        depth, contents, saved, size = (
-            self._umem.within(raw, f"entry.{n}") for n in ("depth", "contents", "saved", "size")
-        )
-        depth = min(depth, _MOST_FRAMES) if not saved else 0
-        stack = tuple(
-            int.from_bytes(behind[8 * i : 8 * i + 8], "little")
-            for i in range(min(depth, len(behind) // 8))
-        )
-        return Entry(
-            address, index, number, block, cache, when, thread, what, last, contents, saved, size,
-            stack,
-        )  # fmt: skip
+            behind = raw[at + head : end]
+            depth = min(row["depth"], _MOST_FRAMES, len(behind) // 8) if not row["saved"] else 0
+            stack = struct.unpack_from(f"<{depth}Q", behind)
+            yield filled(
+                Entry, row, address=start + at, chunk=index, last=row["last_log"], stack=stack
+            )
+            at = end
 
     def at(self, address: int) -> Entry | None:
         """An entry that somebody points to. None: it has been overwritten, or is none."""

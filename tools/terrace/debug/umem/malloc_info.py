@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.classes import Ints
-from terrace.debug.tables import Column, table
+from terrace.debug.layout import Ints, ints
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.records import bytes_of
+from terrace.debug.umem.debugged import bytes_of
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import UsageReader
+from terrace.report.text import table
 
+_INFO = "CACHE  >BUFSZ  >MAXMAL  >BUFMALLC  >AVG_MAL  >MALLOCED  >OVERHEAD  >%OVER"
 _WIDTH = 40  # of the histogram's longest bar
 
 
@@ -43,9 +44,9 @@ def _asked(context: Context, home: int, size: int) -> Ints:
     if size < tags:
         return np.zeros(0, np.int64)
     raw = bytes_of(moment.heap, moment.memory, numbers, bytes_of_tag, bytes_of_tag)
-    words = raw.view("<u4").astype(np.int64)
-    total = words[:, umem.offset("malloc_tag.size") // 4]
-    sum_of_both = (total + words[:, umem.offset("malloc_tag.stat") // 4]) & 0xFFFFFFFF
+    rows = raw.view(umem.row("malloc_tag"))[:, 0]
+    total = ints(rows, "size")
+    sum_of_both = (total + ints(rows, "stat")) & 0xFFFFFFFF
     good = (sum_of_both == umem.constant("malloc_magic.long")) & (total <= size)
     asked: Ints = total[good] - tags
     return asked
@@ -72,10 +73,6 @@ def _infos(context: Context) -> list[Info]:
 
 def umem_malloc_info(context: Context, words: list[str]) -> list[str]:
     split(words, "", "", 0, "umem_malloc_info")
-    columns = [Column("CACHE")] + [
-        Column(name, True)
-        for name in ("BUFSZ", "MAXMAL", "BUFMALLC", "AVG_MAL", "MALLOCED", "OVERHEAD", "%OVER")
-    ]
     rows, unknown = [], False
     for i in _infos(context):
         known = i.asked is not None
@@ -86,7 +83,7 @@ def umem_malloc_info(context: Context, words: list[str]) -> list[str]:
         percent = f"{100 * overhead / malloced:.1f}%" if malloced else "-"
         cells = (i.size, i.largest, i.blocks, average, malloced, overhead, percent)
         rows.append([i.name, *(str(c) for c in cells)])
-    lines = table(columns, rows)
+    lines = table(_INFO, rows)
     if unknown:
         lines.append("of size classes, MALLOCED is what the blocks have room for")
     return lines
@@ -100,7 +97,6 @@ def umem_malloc_dist(context: Context, words: list[str]) -> list[str]:
         if i.blocks:
             counts[i.largest] = counts.get(i.largest, 0) + i.blocks
     most = max(counts.values(), default=0)
-    columns = [Column("malloc size", True), Column(""), Column("count", True)]
     rows, before = [], 0
     for largest in sorted({*counts, *(i.largest for i in infos)}):
         number = counts.get(largest, 0)
@@ -108,4 +104,4 @@ def umem_malloc_dist(context: Context, words: list[str]) -> list[str]:
             bar = "@" * -(-number * _WIDTH // most)
             rows.append([f"{before + 1} to {largest}", f"|{bar:<{_WIDTH}}|", str(number)])
         before = largest
-    return table(columns, rows)
+    return table((">malloc size", "", ">count"), rows)

@@ -28,7 +28,6 @@ class MallocTags:
             return None
         start = int(heap.addresses(np.array([number], np.int64))[0])
         size = umem.field("malloc_tag").size  # of two, the second one says what the block is
-        raw = self._memory.sparse(start + size, size).tobytes()
-        total = umem.within(raw, "malloc_tag.size")
-        magic = (total + umem.within(raw, "malloc_tag.stat")) & 0xFFFFFFFF
+        tag = umem.decode("malloc_tag", self._memory.sparse(start + size, size).tobytes())
+        magic = (tag["size"] + tag["stat"]) & 0xFFFFFFFF
         return start + 2 * size if magic in self._magic else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from terrace.debug.tables import Column, table
 from terrace.debug.umem.arenas import KINDS, Arena, ArenaReader, Segment, tree
 from terrace.debug.umem.context import Context, split
 from terrace.errors import TerraceError
+from terrace.report.text import table
 
 _TYPES = {"alloc": "allocated", **{kind: kind for kind in KINDS}}
 
@@ -43,10 +43,6 @@ def vmem(context: Context, words: list[str]) -> list[str]:
     rest = split(words, "", "", 1, "vmem [ARENA]").rest
     reader = ArenaReader(context.umem, context.memory)
     shown = [(0, arena(context, rest[0]))] if rest else tree(list(reader))
-    columns = [
-        Column("ADDR"), Column("NAME"), Column("INUSE", True), Column("TOTAL", True),
-        Column("SUCCEED", True), Column("FAIL", True),
-    ]  # fmt: skip
     rows = [
         [
             f"{a.address:x}", "  " * depth + a.name, str(a.in_use), str(a.total),
@@ -54,7 +50,7 @@ def vmem(context: Context, words: list[str]) -> list[str]:
         ]
         for depth, a in shown
     ]  # fmt: skip
-    return table(columns, rows)
+    return table("ADDR  NAME  >INUSE  >TOTAL  >SUCCEED  >FAIL", rows)
 
 
 def _chosen(context: Context, word: str | None) -> Iterator[Segment]:
@@ -100,4 +96,4 @@ def vmem_seg(context: Context, words: list[str]) -> list[str]:
     names += ["ASKED", ""] if "v" in options.flags else []
     if "s" in options.flags:
         rows.sort(key=lambda row: int(row[4], 16))
-    return table([Column(name) for name in names], rows)
+    return table(names, rows)

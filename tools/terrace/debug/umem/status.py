@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from terrace.debug.tables import Column, table
 from terrace.debug.umem.context import Context, split
 from terrace.debug.umem.logs import NAMES, LogReader
 from terrace.debug.umem.usage import caches
 from terrace.errors import TerraceError
+from terrace.report.text import table
 
 
 def message_buffer(context: Context) -> list[str]:
@@ -50,10 +50,6 @@ def umem_status(context: Context, words: list[str]) -> list[str]:
 def umem_cache(context: Context, words: list[str]) -> list[str]:
     rest = split(words, "", "", 1, "umem_cache [CACHE]").rest
     wanted = context.cache(rest[0]).address if rest else None
-    columns = [
-        Column("ADDR"), Column("NAME"), Column("FLAG"), Column("CFLAG"),
-        Column("BUFSIZE", True), Column("BUFTOTL", True),
-    ]  # fmt: skip
     rows = [
         [
             f"{u.cache.address:x}", u.cache.name, f"{u.cache.debug:04x}",
@@ -62,4 +58,4 @@ def umem_cache(context: Context, words: list[str]) -> list[str]:
         for u in caches(context.target.layout, context.umem, context.memory)
         if wanted is None or u.cache.address == wanted
     ]  # fmt: skip
-    return table(columns, rows)
+    return table("ADDR  NAME  FLAG  CFLAG  >BUFSIZE  >BUFTOTL", rows)

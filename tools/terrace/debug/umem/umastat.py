@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory
-from terrace.debug.tables import Column, table
 from terrace.debug.umem.arenas import ArenaReader, tree
 from terrace.debug.umem.usage import CacheUsage
 from terrace.report.cells import human_bytes
+from terrace.report.text import table
 
-_CACHES = [
-    Column("cache name"), Column("buf size", True), Column("buf in use", True),
-    Column("buf in slots", True), Column("buf in depots", True), Column("buf total", True),
-    Column("memory in use", True), Column("alloc succeed", True), Column("alloc fail", True),
-]  # fmt: skip
-_ARENAS = [
-    Column("vmem arena name"), Column("memory in use", True), Column("memory total", True),
-    Column("memory import", True), Column("alloc succeed", True), Column("alloc fail", True),
-]  # fmt: skip
+_CACHES = (
+    "cache name  >buf size  >buf in use  >buf in slots  >buf in depots  >buf total  >memory in use"
+    "  >alloc succeed  >alloc fail"
+)
+_ARENAS = (
+    "vmem arena name  >memory in use  >memory total  >memory import  >alloc succeed  >alloc fail"
+)
 
 
 def _row(u: CacheUsage) -> list[str]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from terrace.debug.classes import Classes, Ints
-from terrace.debug.layout import Layout, UmemLayout
-from terrace.debug.magazines import Words2Magazines, object_words, shards, slots
+from terrace.debug.classes import Classes
+from terrace.debug.layout import Ints, Layout, UmemLayout, ints
+from terrace.debug.magazines import Words2Magazines
 from terrace.debug.memory import Memory
-from terrace.debug.objects import column
+from terrace.debug.slots import shards, slots, words_of_objects
 from terrace.debug.umem.caches import Cache, CacheReader
 
 
@@ -41,33 +41,25 @@ class _Counters:
         )
         self._add_slots(layout, memory)
         self._add_depots(layout, memory)
-        slabs = objects.slab_counters(layout, memory)
-        self.made = np.maximum(slabs["made"] - slabs["released"], 0)
-        self.out = np.maximum(slabs["cut"] - slabs["returned"], 0)
+        slabs = objects.slabs()
+        self.made = np.maximum(ints(slabs, "made") - ints(slabs, "released"), 0)
+        self.out = np.maximum(ints(slabs, "cut") - ints(slabs, "returned"), 0)
 
     def _add_slots(self, layout: Layout, memory: Memory) -> None:
         objects = self.classes.objects
         words = Words2Magazines(layout, memory, self.classes)
-        found = object_words(layout, memory, objects, slots(layout, memory))
-        if not found:
-            return
-        raw = np.stack([row for _, _, row in found])
-        held = words.counts(column(raw, layout, "words.words"))
-        held = held + words.counts(column(raw, layout, "words.previous"))
-        popped = column(raw, layout, "words.popped").astype(np.int64)
-        for i, (_, first, _) in enumerate(found):
+        for _, first, _, row in words_of_objects(layout, memory, objects, slots(layout, memory)):
             part = slice(first, first + objects.per_chunk)
-            self.in_slots[part] += held[i]
-            self.popped[part] += popped[i]
+            self.in_slots[part] += words.held(row, objects.per_chunk)
+            self.popped[part] += row["popped"].astype(np.int64)
 
     def _add_depots(self, layout: Layout, memory: Memory) -> None:
         objects = self.classes.objects
-        for table, stacks in shards(layout, memory, objects):
+        for table, _, stacks in shards(layout, memory, objects):
             if table.first_home:
-                came = stacks.field(layout, "stack.blocks_in").astype(np.int64)
-                went = stacks.field(layout, "stack.blocks_out").astype(np.int64)
+                held = np.maximum(ints(stacks, "blocks_in") - ints(stacks, "blocks_out"), 0)
                 first = table.first_home - objects.first
-                self.in_depots[first : first + table.keys] += np.maximum(came - went, 0)
+                self.in_depots[first : first + table.keys] += held
 
 
 def caches(layout: Layout, umem: UmemLayout, memory: Memory) -> list[CacheUsage]:
@@ -78,10 +70,10 @@ def caches(layout: Layout, umem: UmemLayout, memory: Memory) -> list[CacheUsage]
     held = counters.in_slots + counters.in_depots
     numbers: list[Ints] = [
         np.maximum(counters.out - held, 0), counters.in_slots, counters.in_depots,
-        objects.shapes["blocks"] * counters.made,
-        objects.shapes["granules"] * granule * counters.made,
-        counters.popped + objects.columns["refills"] - objects.columns["failed"]
-        + objects.columns["handed_out"],
+        ints(objects.shapes, "blocks") * counters.made,
+        ints(objects.shapes, "granules") * granule * counters.made,
+        counters.popped + ints(objects.rows, "refills") - ints(objects.rows, "failed")
+        + ints(objects.rows, "handed_out"),
     ]  # fmt: skip
     rows = np.stack(numbers, axis=1).tolist()
     found = []

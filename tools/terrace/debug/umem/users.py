@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from terrace.debug.classes import Ints
+from terrace.debug.layout import Ints
 from terrace.debug.umem.caches import Cache
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.records import Record, Tagged
+from terrace.debug.umem.debugged import Tagged
+from terrace.debug.umem.records import Record
 from terrace.errors import TerraceError
 
 _FEW_BYTES, _FEW = 8192, 100  # of less than both a group is not shown

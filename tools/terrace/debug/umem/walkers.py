@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from terrace.debug.classes import Ints
-from terrace.debug.magazines import slots
+from terrace.debug.layout import Ints
+from terrace.debug.slots import slots, words_of_objects
 from terrace.debug.umem.arenas import Arena, ArenaReader, tree
 from terrace.debug.umem.caches import Cache
 from terrace.debug.umem.context import Context
@@ -69,17 +69,9 @@ def _words_of_cache(context: Context, word: str | None) -> Addresses:
         raise TerraceError("usage: walk umem_cpu_cache CACHE")
     layout, memory = context.target.layout, context.memory
     objects = context.moment.heap.classes.objects
-    size = layout.field("words").size
     home = context.cache(word).home  # of its objects, or of their handles
-    if home < objects.first:
-        return
-    chunk = objects.chunks[(home - objects.first) // objects.per_chunk]
-    for i, slot in enumerate(slots(layout, memory)):
-        at = chunk.words + i * size if chunk.words else 0
-        if not slot.is_core:
-            table = int(slot.field(layout, "slot.of_objects")[0])
-            at = memory.number(table + 8 * chunk.number) if table else 0
-        if at:
+    for _, first, at, _ in words_of_objects(layout, memory, objects, slots(layout, memory)):
+        if 0 <= home - objects.first - first < objects.per_chunk:
             yield at
 
 
