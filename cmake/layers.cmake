@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# One directory under src/ = one layer = one object library `terrace_<layer>`.
+# One directory under src/ = one layer = one object library `terrace_<layer>`. A layer may be divided into rooms, its folders.
 
 add_library(terrace_flags INTERFACE)
 target_compile_features(terrace_flags INTERFACE cxx_std_20)
@@ -21,11 +21,9 @@ endif()
 
 set(TERRACE_LAYER_OBJECTS "")
 function(terrace_layer name)
-  file(GLOB sources CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp
-       ${PROJECT_SOURCE_DIR}/src/${name}/linux/*.cpp
-       ${PROJECT_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.cpp
-       ${PROJECT_SOURCE_DIR}/src/${name}/${CMAKE_SYSTEM_PROCESSOR}/*.S)
+  set(folders ${ARGN} linux ${CMAKE_SYSTEM_PROCESSOR})
+  list(TRANSFORM folders REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/src/${name}/\\1/*.cpp;${PROJECT_SOURCE_DIR}/src/${name}/\\1/*.S")
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp ${folders})
   if(NOT sources)
     return()
   endif()

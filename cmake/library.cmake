@@ -30,7 +30,7 @@ target_include_directories(terrace_static INTERFACE
 
 # Names are bound to the definitions in the object, but for those that the program may replace.
 set(TERRACE_REPLACEABLE_LINK_OPTIONS -Wl,--dynamic-list=${shim}/replaceable.list)
-# initfirst: its fork handlers have to be registered before those of any other object (src/heap/fork.cpp).
+# initfirst: its fork handlers have to be registered before those of any other object (src/heap/across_fork.cpp).
 set(TERRACE_SHARED_LINK_OPTIONS
     -Wl,--version-script=${shim}/terrace.map -Wl,-z,initfirst -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro
     -Wl,--no-undefined ${TERRACE_REPLACEABLE_LINK_OPTIONS} -Wl,--gc-sections)

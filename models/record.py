@@ -17,8 +17,8 @@ HEAD = """# SPDX-License-Identifier: MIT OR Apache-2.0
 
 # What each model describes; paths from the root of the tree.
 SOURCES = {
-    "stop_slot": ("src/arch/chain.h", "src/arch/sequences.h", "src/percpu/stop_slot.cpp"),
-    "refill": ("src/heap/block_levels.cpp", "src/level/depot.h", "src/level/depot.cpp"),
+    "stop_slot": ("src/arch/word.h", "src/arch/sequences.h", "src/percpu/stop_slot.cpp"),
+    "refill": ("src/heap/levels/block_levels.cpp", "src/level/depot.h", "src/level/depot.cpp"),
     "lab_refill": ("src/lab/heap.h", "src/lab/cas.cpp", "src/lab/restartable.cpp", "src/lab/drain.cpp"),
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // How magazines move between the levels: refill and spill of one size class. Code:
-// src/heap/block_levels.cpp, src/level/depot.h, drain_slot() in src/heap/maintenance.cpp. What stands
+// src/heap/levels/block_levels.cpp, src/level/depot.h, drain_slot() in src/heap/upkeep/maintenance.cpp. What stands
 // for what: README.md beside this file.
 //
 // A sequence is one atomic step here, on whatever slot its thread is on in that moment, and so is

@@ -80,19 +80,32 @@ def tool_breaches(root: pathlib.Path, allowed: dict[str, list[str]]) -> list[str
     return found
 
 
+def room_of(parts: tuple[str, ...], rooms: dict[str, list[str]]) -> str | None:
+    """None: the file lies in the layer itself."""
+    return parts[1] if len(parts) > 2 and parts[1] in rooms else None
+
+
 def breaches(root: pathlib.Path) -> list[str]:
     tables = read_toml(root / "tools" / "layers.toml")
     edges, may_call = tables["layers"], tables["system_calls"]["allowed"]
-    found = [f"layers.toml: cycle {' -> '.join(cycle)}"] if (cycle := find_cycle(edges)) else []
+    checked = [edges, *(table for name, table in tables.items() if name.startswith("rooms."))]
+    found = [f"layers.toml: cycle {' -> '.join(cycle)}" for table in checked if (cycle := find_cycle(table))]
     for path in sorted((root / "src").rglob("*")):
         if path.suffix not in SUFFIXES:
             continue
-        layer, text, name = path.relative_to(root / "src").parts[0], path.read_text(), path.relative_to(root)
+        parts, text, name = path.relative_to(root / "src").parts, path.read_text(), path.relative_to(root)
+        layer = parts[0]
         if layer not in edges:
             found.append(f"{name}: {layer} is no layer of layers.toml")
             continue
+        rooms = tables.get(f"rooms.{layer}", {})
+        room = room_of(parts, rooms)
         for include in INCLUDE.findall(text):
             target = include.split("/")[0]
+            if target == layer and room and (there := room_of(tuple(include.split("/")), rooms)) != room:
+                if there not in rooms[room]:
+                    found.append(f"{name}: {layer}/{room} may not include {include}")
+                continue
             if ".." in include:
                 found.append(f"{name}: includes {include}; give the path from src/")
             elif target in ("terrace", layer) or (root / "include" / include).is_file():
@@ -107,6 +120,8 @@ def breaches(root: pathlib.Path) -> list[str]:
 def selftest(root: pathlib.Path) -> int:
     plants = {
         "src/base/planted.h": '#include "heap/heap.h"\n',
+        "src/heap/slabs/planted.h": '#include "heap/levels/levels.h"\n',
+        "src/heap/slabs/upward.h": '#include "heap/heap.h"\n',
         "src/heap/planted.h": '#include "../base/bits.h"\n',
         "src/level/planted.cpp": "#include <sys/syscall.h>\n",
         "src/nowhere/planted.h": "\n",

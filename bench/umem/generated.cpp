@@ -10,7 +10,7 @@
 // They take turns; all are called through a pointer. The code is written into pages that become executable when they are no
 // longer writable.
 #include "arch/sequences.h"
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
 #include "heap/heap.h"
 
 #include <algorithm>
@@ -195,7 +195,7 @@ class Emitter {
       put({0xba});  // mov $home, %edx
       put32(heap::home_lookup[i]);
       put({0x41, 0xb8});  // mov $stride, %r8d
-      put32(static_cast<std::uint32_t>(level::slot_size - (last < heap::fast_path.subline_limit ? sizeof(ChainWord) : 0)));
+      put32(static_cast<std::uint32_t>(level::slot_size - (last < heap::fast_path.subline_limit ? sizeof(Word) : 0)));
       jump_to(known);
     }
     return begin;

@@ -8,13 +8,13 @@
 // `slot` is read exactly once per attempt, inside the sequence. Delay points D1 (slot known, nothing read yet) and D2
 // (everything known, commit not done) exist in builds with TERRACE_INJECT only.
 //
-// A chain is named by one 64-bit word (see arch/chain.h): address << 8 | count. 0 is the empty chain; `stopped` (address 0,
-// count 255) is left in a word by stop_slot(): to pop and take_all it looks empty, to push full, to put_all occupied.
+// A chain is named by one 64-bit word (see arch/chain.h): address << 8 | count. 0 is the empty chain; `stopped_word` (address
+// 0, count 255) is left in a word by stop_words(): to pop and take_all it looks empty, to push full, to put_all occupied.
 //
 // A magazine (see level/magazine.h) is an array of pointers, its rounds, with a 0 below the first and a 0 above the last, and
 // what is not 0 in all places between the two. Its word is the distance from `rounds` to the place behind the top round. Around
-// `rounds` lie zeros: so to pop_round and push_round the words 0 (no magazine) and `stopped` are a magazine that is empty and
-// full. take_all and put_all move magazines as they move chains: what is below 256 is none.
+// `rounds` lie zeros: so to pop_round and push_round the words 0 (no magazine) and `stopped_word` are a magazine that is
+// empty and full. take_all and put_all move magazines as they move chains: what is below 256 is none (arch/word.h).
 //
 // Where the words are:  word(slot) = base + slot * stride + offset.
 // A thread's rseq area lies at constant offsets from its thread pointer; `Area` has the two that are needed. All sequences

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The invariants of slabs and of what stands on them, looked at one by one. For tests, while no other thread uses the heap; the
 // library itself never calls it.
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
 #include "heap/heap.h"
-#include "heap/sectors.h"
+#include "heap/slabs/sectors.h"
 
 #include <bit>
 
@@ -99,7 +99,7 @@ const char* Slabs::check_invariants() noexcept {
 
 namespace {
 
-using level::Magazine, level::MagazineWord;
+using level::Magazine;
 
 // [M1]
 const char* check_magazine(Magazine m) noexcept {
@@ -115,8 +115,8 @@ const char* check_magazine(Magazine m) noexcept {
 }  // namespace
 
 // [I1], [I2]
-const char* CoreLevel::check_word(MagazineWord w, HomeClass h) noexcept {
-  if (w == level::no_magazine) return nullptr;
+const char* CoreLevel::check_word(Word w, HomeClass h) noexcept {
+  if (w == empty_word) return nullptr;
   if (!magazines().is_named(w)) return "I1: a word names no magazine";
   const Magazine m = magazines().of_word(w);
   if (const char* const broken = check_magazine(m)) return broken;
@@ -128,7 +128,7 @@ const char* CoreLevel::check_word(MagazineWord w, HomeClass h) noexcept {
 // The words, and what the slot's caps cost.
 const char* CoreLevel::check(level::Slot& slot, std::uint64_t& caps) noexcept {
   const char* broken = nullptr;
-  const auto check_class = [&](HomeClass h, unsigned cap, MagazineWord word, MagazineWord previous) {
+  const auto check_class = [&](HomeClass h, unsigned cap, Word word, Word previous) {
     caps += std::uint64_t{2} * cap * (cap == 0 ? 0 : class_size(class_of(h)));
     if (broken == nullptr) broken = check_word(word, h);
     if (broken == nullptr) broken = check_word(previous, h);
@@ -155,8 +155,8 @@ const char* CoreLevel::check() noexcept {
 const char* LargeSlots::check() noexcept {
   const char* broken = nullptr;
   core_.for_each([&](level::Slot& slot) {
-    for (const ChainWord w : slot.large) {
-      if (w != chain::empty && (chain::count(w) != 1 || !large_.is_kept(chain::first(w))))
+    for (const Word w : slot.large) {
+      if (w != empty_word && (level::word_of_large(level::large_of_word(w)) != w || !large_.is_kept(level::large_of_word(w))))
         broken = "I4: a word holds what is no large block that is kept";
     }
   });

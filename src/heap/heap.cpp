@@ -3,8 +3,8 @@
 
 #include "base/hardened.h"
 #include "base/report.h"
-#include "heap/cleared.h"
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
+#include "heap/slabs/cleared.h"
 #include "os/environment.h"
 #include "os/memory.h"
 
@@ -54,13 +54,12 @@ bool Heap::open() noexcept {
   slabs_.open(spans_, shapes_for(options_.placement));
   aligned_classes_ = &aligned_classes_for(options_.placement);
   large_.open(spans_, options_.placement);
-  large_slots_.open(options_.budget);
   checker_.open(check::read_options(),
                 {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },
                  .release = [](void* p) noexcept { heap.free_plain(p); }});
   const auto drain = [](level::Slot& slot) noexcept { heap.maintenance_.drain_slot(slot); };
   if (!levels_.open(drain, spans_.window())) return false;
-  maintenance_.open(options_);
+  maintenance_.open(options_.decay_ms, options_.budget);
   maintenance_.update_limits();
   if (checker_.on()) redirect_ = &to_checker;
   if (core().has_sequences() && redirect_ == nullptr) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The composition root for blocks, and what a program asks of them. Three parts make a heap of levels:
 //
-//   Heap          what malloc, free and the others come down to, on top of the rest; fork
+//   Heap          what malloc, free and the others come down to, on top of the rest
 //   BlockLevels   blocks of the size classes between program, slots, depots and slabs
 //   Maintenance   what is given back, and when
 //
@@ -12,10 +12,11 @@
 #include "base/attributes.h"
 #include "base/described.h"
 #include "check/checker.h"
-#include "heap/block_levels.h"
-#include "heap/large_slots.h"
-#include "heap/maintenance.h"
+#include "heap/across_fork.h"
+#include "heap/levels/block_levels.h"
+#include "heap/levels/large_slots.h"
 #include "heap/options.h"
+#include "heap/upkeep/maintenance.h"
 
 namespace terrace::heap {
 
@@ -62,7 +63,11 @@ class Heap {
   bool trim() noexcept;
 
   /// A round over what waits of object caches whose blocks are prepared. Holds no lock while it calls their owners.
-  void age_prepared_objects() noexcept { maintenance_.age_prepared(); }
+  void age_prepared_objects() noexcept { maintenance_.draining().age_prepared(); }
+  /// As Draining::drain_objects().
+  void drain_objects(HomeClass h) noexcept { maintenance_.draining().drain_objects(h); }
+  /// As Maintenance::remove_objects().
+  bool remove_objects(HomeClass h) noexcept { return maintenance_.remove_objects(h); }
 
   /// The invariant that does not hold, of any level, in words; null when all do. For tests, while no other thread is inside.
   const char* check_invariants() noexcept;
@@ -104,7 +109,7 @@ class Heap {
   /// What slots may hold together, in bytes; 0: by the default rule.
   void set_budget(std::uint64_t bytes) noexcept {
     options_.budget = bytes;
-    maintenance_.update_limits();
+    maintenance_.set_budget(bytes);
   }
 
   /// What is asked before an allocation of the program's fails, with no lock held: whether another try makes sense. Once,
@@ -118,21 +123,7 @@ class Heap {
     return last_resort_() ? attempt() : nullptr;
   }
 
-  /// Locks of layers above, which come before all of the heap's: taken, released and reset with them.
-  struct UpperLocks {
-    void (*lock)() noexcept;
-    void (*unlock)() noexcept;
-    void (*reset)() noexcept;     // in a child, where they were taken
-    void (*in_child)() noexcept;  // in any child, with nothing locked
-  };
-  void set_upper_locks(const UpperLocks& locks) noexcept { upper_locks_ = &locks; }
-
-  // fork: everything is locked, then unlocked in the parent, made usable in the child.
-  // With libc's list of open files: libc unlocks it in a child of its own fork().
-  void before_fork(bool with_open_files) noexcept;
-  void after_fork_in_parent() noexcept;
-  void after_fork_in_child() noexcept;
-
+  AcrossFork& across_fork() noexcept { return across_fork_; }
   FastPathSwitch::Entered enter_vfork() noexcept { return fast_path_switch_.enter_vfork(ready()); }
   void leave_vfork(std::uint64_t entered) noexcept { fast_path_switch_.leave_vfork(entered); }
   /// Null: there is no memory for one, or none for the heap.
@@ -156,6 +147,7 @@ class Heap {
 
  private:
   friend struct introspect::Layout;
+  friend class AcrossFork;
   __attribute__((cold, noinline)) void* allocate_aligned_slow(std::size_t size, std::size_t align) noexcept;
   std::size_t usable_size_slow(const void* p, const char* function) noexcept;
 
@@ -175,18 +167,12 @@ class Heap {
   __attribute__((noinline)) void* allocate_span(std::size_t size, std::size_t align, bool zeroed) noexcept;
   void free_large(void* p) noexcept;
   __attribute__((cold, noinline)) void free_redirected(void* p) noexcept;
-  void lock_all() noexcept;
-  void unlock_all() noexcept;
-  void reset_locks_in_child() noexcept;
-  void repair_in_child() noexcept;
-
   bool with_random_line() noexcept;
   SizeClass small_class(const void* p) const noexcept;
 
   std::atomic<bool> ready_{false};
   os::RankedMutex<os::Rank::opening> open_mutex_;
   const Redirect* redirect_ = nullptr;
-  const UpperLocks* upper_locks_ = nullptr;
   bool (*last_resort_)() noexcept = nullptr;
   Options options_;
   span::Spans spans_;
@@ -198,6 +184,7 @@ class Heap {
   check::Checker checker_;
   Maintenance maintenance_{spans_, slabs_, large_, levels_, large_slots_};
   LargeSlots large_slots_{levels_.core(), large_, maintenance_};
+  AcrossFork across_fork_{*this};
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };
 

@@ -2,7 +2,7 @@
 // What the environment wishes: docs/guide/options.md.
 #pragma once
 
-#include "heap/placement.h"
+#include "heap/classes/placement.h"
 
 #include <cstdint>
 

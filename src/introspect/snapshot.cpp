@@ -22,7 +22,7 @@ void count_words(const heap::Magazines& magazines, const Slot& slot, Held& held)
   for (std::size_t h = 1; h < level::slot_words; ++h) {
     const std::size_t c = index(heap::class_of(heap::home_at(h)));
     held.popped[c] += level::peek(slot.popped[h]);
-    for (const level::MagazineWord w : {level::peek(slot.words[h]), level::peek(slot.previous[h])}) {
+    for (const Word w : {level::peek(slot.words[h]), level::peek(slot.previous[h])}) {
       held.slots[c] += magazines.count_at(w);
     }
   }
@@ -96,11 +96,11 @@ struct Kept {
 
 void count_kept(const heap::Heap& h, const Slot& slot, Kept& kept) noexcept {
   kept.reused += __atomic_load_n(&slot.large_reused, __ATOMIC_RELAXED);
-  for (const ChainWord& word : slot.large) {
-    const ChainWord w = level::peek(word);
-    if (!chain::has_blocks(w)) continue;
+  for (const Word& word : slot.large) {
+    const Word w = level::peek(word);
+    if (!names_something(w)) continue;
     ++kept.blocks;
-    kept.bytes += h.large().requested(chain::first(w));
+    kept.bytes += h.large().requested(level::large_of_word(w));
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // A hierarchy of levels. Its composition root names them, nearest first, in one sentence:
 //
-//   blocks (heap/block_levels.h)   Levels<ProcessorLevel, NodeLevel, SlabLevel>, above the slots of the core level
+//   blocks (heap/levels/block_levels.h)   Levels<ProcessorLevel, NodeLevel, SlabLevel>, above the slots of the core level
 //   ranges (lab/heap.h)            Levels<CoreLevel, ProcessorLevel, NodeLevel, SourceLevel>, above the buffers of threads
 //
 // What moves between them is the payload: a magazine of blocks, which come back, or a range of addresses, which does not. The

@@ -7,14 +7,14 @@
 //
 // The zeros are sentinels: who pops compares a pointer that it loads anyway, who pushes looks whether there is a place; neither
 // counts. A slot's word is the distance from `origin()` to the place behind the top round. Around the origin lie zeros, so that
-// the words `no_magazine` (as slots are mapped) and `chain::stopped` are an empty magazine to malloc and a full one to free.
+// the words `empty_word` (as slots are mapped) and `stopped_word` are an empty magazine to malloc and a full one to free.
 //
 // Invariants
 //   M1  places are as above, and count <= limit <= capacity(kind)
 //   M2  a magazine is in one word, in one depot's stack, or in one thread's hands
 #pragma once
 
-#include "arch/chain.h"
+#include "arch/word.h"
 #include "base/assert.h"
 #include "base/described.h"
 
@@ -22,11 +22,6 @@
 #include <cstdint>
 
 namespace terrace::level {
-
-/// Of a slot; below 256: there is none.
-using MagazineWord = std::uint64_t;
-inline constexpr MagazineWord no_magazine = 0;
-constexpr bool is_magazine(MagazineWord w) noexcept { return (w >> 8) != 0; }
 
 inline constexpr unsigned magazine_kinds = 3;  // 128, 512 and 2,048 bytes: each lies at a multiple of its size
 constexpr std::size_t magazine_bytes(unsigned kind) noexcept { return std::size_t{128} << 2 * kind; }
@@ -47,7 +42,7 @@ inline std::byte* origin() noexcept {
 }
 
 /// The round on top of the magazine that a word names; 0: none. While the magazine may be somebody else's: a hint.
-inline std::uint64_t top_round(MagazineWord w) noexcept {
+inline std::uint64_t top_round(Word w) noexcept {
   std::uint64_t round;
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(origin()) + w - sizeof round;  // of `stopped`: at no multiple of 8
   __builtin_memcpy(&round, reinterpret_cast<const void*>(at), sizeof round);  // NOLINT(performance-no-int-to-ptr): any object's
@@ -59,8 +54,8 @@ class Magazine {
  public:
   constexpr Magazine() noexcept = default;
   /// What a slot's word held.
-  static Magazine of_word(MagazineWord w, unsigned kind) noexcept {
-    if (!is_magazine(w)) return {};
+  static Magazine of_word(Word w, unsigned kind) noexcept {
+    if (!names_something(w)) return {};
     const auto behind_top = reinterpret_cast<std::uintptr_t>(origin() + w);
     const std::uintptr_t base = behind_top & ~(magazine_bytes(kind) - 1);
     return Magazine(base, kind, static_cast<unsigned>((behind_top - base) / sizeof(std::uint64_t)) - first);
@@ -77,9 +72,7 @@ class Magazine {
   constexpr unsigned count() const noexcept { return static_cast<unsigned>(bits_ & 0xff); }
   constexpr unsigned kind() const noexcept { return static_cast<unsigned>(bits_ >> 8 & 0xff); }
   void* memory() const noexcept { return places(); }
-  MagazineWord word() const noexcept {
-    return static_cast<MagazineWord>(reinterpret_cast<std::byte*>(places() + first + count()) - origin());
-  }
+  Word word() const noexcept { return static_cast<Word>(reinterpret_cast<std::byte*>(places() + first + count()) - origin()); }
 
   // By whoever has it:
   unsigned limit() const noexcept { return static_cast<unsigned>(places()[0]); }

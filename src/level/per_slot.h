@@ -6,6 +6,7 @@
 // `T` of blocks has magazines and goes on living without its thread (thread_slots.h); `T` of ranges has a top and an end.
 #pragma once
 
+#include "arch/word.h"
 #include "base/assert.h"
 #include "base/attributes.h"
 #include "base/described.h"
@@ -20,9 +21,6 @@
 #include <span>
 
 namespace terrace::level {
-
-/// What moves between levels as a whole is named by one. 0: nothing.
-using Word = std::uint64_t;
 
 /// A word that its owner writes by plain stores inside sequences and others read.
 inline Word peek(const Word& word) noexcept {
@@ -94,10 +92,10 @@ class PerSlot {
     arch::Words words;
     Word* of_chosen;
   };
-  /// What `word` is to `chosen`.
-  TERRACE_INLINE Place place_of(T& chosen, Word& word) const noexcept {
-    const auto offset = reinterpret_cast<const std::byte*>(&word) - reinterpret_cast<const std::byte*>(&chosen);
-    return {.words = {.base = bytes() + offset, .stride = sizeof(T)}, .of_chosen = &word};
+  /// What `word` is to `chosen`, if the same word of the next slot lies `stride` bytes further on.
+  TERRACE_INLINE Place place_of(T& chosen, Word& word, std::size_t stride = sizeof(T)) const noexcept {
+    return {.words = {.base = reinterpret_cast<std::byte*>(&word) - number_of(chosen) * stride, .stride = stride},
+            .of_chosen = &word};
   }
 
   // The operations below work on the slot that the thread is on at that moment; `chosen` is used where it can not change.
@@ -121,7 +119,7 @@ class PerSlot {
   }
   TERRACE_INLINE bool put(T& chosen, const Place& place, Word value) const noexcept {
     expect_no_lock();
-    TERRACE_ASSERT(value >> 8 != 0, "I1: a word gets what is neither magazine nor block");
+    TERRACE_ASSERT(names_something(value), "I1: a word gets what is neither magazine nor block");
     if (has_sequences()) [[likely]]
       return arch::put_all(area_, place.words, value) == arch::Sequence::done;
     return plainly(chosen, [&](T& slot) {
@@ -172,7 +170,7 @@ class PerSlot {
   /// In a forked child. A thread of the parent was stopping some words: what they held is lost, the words are not.
   static void start_in_child(std::span<Word> words) noexcept {
     for (Word& word : words) {
-      if (word == chain::stopped) word = 0;
+      if (word == stopped_word) word = 0;
     }
   }
 

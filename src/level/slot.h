@@ -6,15 +6,15 @@
 // count happens to be.
 //
 // Invariants
-//   I1  words[h] and previous[h] are `no_magazine`, `stopped`, or name a magazine of the class's kind that is as M1 says.
+//   I1  words[h] and previous[h] are empty, stopped, or name a magazine of the class's kind that is as M1 says.
 //   I2  every block of a word is in no other word and not in a program's hands; all blocks of a word have one home class.
 //   I3  sum over slots and classes of 2 * cap * size <= bytes granted by the budget.
-//   I4  a word of `large` is empty, `stopped`, or a chain of one large block that is marked as kept; nothing is written to it.
-// I1 and I2 are asserted where a word gets a magazine (level/per_slot.h, heap/block_levels.cpp); Heap::check_invariants() looks
-// at all of them. Who may write a word: see level/per_slot.h. A cap, anybody, atomically.
+//   I4  a word of `large` is empty, stopped, or names a large block that is marked as kept; nothing is written to the block.
+// I1 and I2 are asserted where a word gets a magazine (level/per_slot.h, heap/levels/block_levels.cpp);
+// Heap::check_invariants() looks at all of them. Who may write a word: see level/per_slot.h. A cap, anybody, atomically.
 #pragma once
 
-#include "arch/chain.h"
+#include "arch/word.h"
 #include "base/counter.h"
 #include "base/types.h"
 #include "level/magazine.h"
@@ -40,8 +40,8 @@ inline constexpr std::size_t object_words_size = std::size_t{1} << object_words_
 
 struct alignas(object_words_size) ObjectWords {
   std::uint8_t cap[objects_per_chunk];
-  MagazineWord words[objects_per_chunk];
-  MagazineWord previous[objects_per_chunk];
+  Word words[objects_per_chunk];
+  Word previous[objects_per_chunk];
   std::uint8_t recent[objects_per_chunk];
   std::uint64_t popped[objects_per_chunk];
   std::uint64_t snapshot;
@@ -52,10 +52,10 @@ static_assert(offsetof(ObjectWords, previous) == offsetof(ObjectWords, words) + 
 
 struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than the smallest page's alignment
   std::uint8_t cap[slot_words];
-  MagazineWord words[slot_words + words_of_nothing];  // the last ones never hold anything: see heap/page_values.h
-  MagazineWord previous[slot_words];                  // slow paths only, as the next two
-  ChainWord large[large_words];                       // a block each, see heap/large_slots.h
-  std::uint8_t recent[slot_words];                    // the class was refilled or spilled since the budget's hand came by
+  Word words[slot_words + words_of_nothing];  // the last ones never hold anything: see heap/classes/page_values.h
+  Word previous[slot_words];                  // slow paths only, as the next two
+  Word large[large_words];                    // a block each, see heap/levels/large_slots.h
+  std::uint8_t recent[slot_words];            // the class was refilled or spilled since the budget's hand came by
   /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
   /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
   std::uint64_t popped[slot_words];
@@ -74,23 +74,32 @@ static_assert(sizeof(Slot) == slot_size);
 inline constexpr std::size_t all_words = 2 * slot_words + words_of_nothing + large_words;
 inline constexpr int cap_offset = 0;  // small: there are processors whose instructions have room for 12 bits
 inline constexpr int words_offset = slot_words;
-inline constexpr int popped_offset = words_offset + static_cast<int>(sizeof(ChainWord) * all_words + slot_words);
+inline constexpr int popped_offset = words_offset + static_cast<int>(sizeof(Word) * all_words + slot_words);
 // A load of a word would wait for the store to a number a multiple of 4 KiB away: processors compare the low 12 bits first.
 static_assert((popped_offset - words_offset) % 4096 != 0);
 static_assert(offsetof(Slot, cap) == cap_offset && offsetof(Slot, words) == words_offset &&
               offsetof(Slot, popped) == popped_offset);
 
+/// What a word of `large` holds: the address << 8.
+inline Word word_of_large(const void* block) noexcept {
+  return static_cast<Word>(reinterpret_cast<std::uintptr_t>(block)) << 8;
+}
+/// Requires names_something(w).
+inline void* large_of_word(Word w) noexcept {
+  return reinterpret_cast<void*>(w >> 8);  // NOLINT(performance-no-int-to-ptr): what the word is for
+}
+
 /// Among all words of a slot.
 inline constexpr std::size_t first_previous = slot_words + words_of_nothing, first_large = first_previous + slot_words;
 /// All words of a slot, then all previous ones, then the words of large blocks.
-inline std::span<ChainWord> words_of(Slot& slot) noexcept {
-  static_assert(offsetof(Slot, previous) - offsetof(Slot, words) == sizeof(ChainWord) * first_previous);
-  static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(ChainWord) * first_large);
+inline std::span<Word> words_of(Slot& slot) noexcept {
+  static_assert(offsetof(Slot, previous) - offsetof(Slot, words) == sizeof(Word) * first_previous);
+  static_assert(offsetof(Slot, large) - offsetof(Slot, words) == sizeof(Word) * first_large);
   return {slot.words, all_words};
 }
 
 /// All words of a chunk, then all previous ones.
 inline constexpr std::size_t words_per_chunk = 2 * objects_per_chunk;
-inline std::span<ChainWord> words_of(ObjectWords& chunk) noexcept { return {chunk.words, words_per_chunk}; }
+inline std::span<Word> words_of(ObjectWords& chunk) noexcept { return {chunk.words, words_per_chunk}; }
 
 }  // namespace terrace::level

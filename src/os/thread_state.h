@@ -14,7 +14,7 @@
 //       that it has left the memory.
 //   C2  Whoever else runs on a thread pointer that the list names has the thread's own state. So what a task holds while a
 //       companion comes or goes stays counted in one place.
-//   C3  The fast paths of malloc and free are off while the list has a member (heap/fast_path_switch.h).
+//   C3  The fast paths of malloc and free are off while the list has a member (heap/fast_path/fast_path_switch.h).
 #pragma once
 
 #include "os/lock_order.h"
@@ -60,7 +60,7 @@ struct Companion {
   Companion* next;  // of all there ever were
 };
 
-// One caller at a time adds and removes (heap/fast_path_switch.h).
+// One caller at a time adds and removes (heap/fast_path/fast_path_switch.h).
 /// Null: there is no memory.
 Companion* add_companion(std::uintptr_t thread_pointer) noexcept;
 /// Whether the list names the calling task's thread pointer.

@@ -8,36 +8,36 @@ namespace {
 
 // [S1] acq_rel: acquire pairs with nothing of the owner's (its commits are plain stores, ordered by the barrier), but with
 // start_words() of an earlier stopper; release keeps our earlier writes before the word is seen stopped.
-void stop_word(ChainWord& word, ChainWord& held) noexcept {
-  ChainWord w = __atomic_load_n(&word, __ATOMIC_RELAXED);
-  while (w != chain::stopped &&
-         !__atomic_compare_exchange_n(&word, &w, chain::stopped, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+void stop_word(Word& word, Word& held) noexcept {
+  Word w = __atomic_load_n(&word, __ATOMIC_RELAXED);
+  while (w != stopped_word &&
+         !__atomic_compare_exchange_n(&word, &w, stopped_word, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
   }
-  if (w != chain::stopped) held = w;
+  if (w != stopped_word) held = w;
 }
 
 }  // namespace
 
-bool stop_words(std::span<ChainWord> words, ChainWord* held) noexcept {
+bool stop_words(std::span<Word> words, Word* held) noexcept {
   for (;;) {
     for (std::size_t i = 0; i < words.size(); ++i) stop_word(words[i], held[i]);
     if (!os::restart_all_sequences()) {
       // Undo what still stands: a commit in flight may have replaced `stopped`, and then the word is the owner's.
       for (std::size_t i = 0; i < words.size(); ++i) {
-        ChainWord expected = chain::stopped;
+        Word expected = stopped_word;
         __atomic_compare_exchange_n(&words[i], &expected, held[i], false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
       }
       return false;
     }
     bool all = true;
-    for (const ChainWord& word : words) all = all && __atomic_load_n(&word, __ATOMIC_RELAXED) == chain::stopped;
+    for (const Word& word : words) all = all && __atomic_load_n(&word, __ATOMIC_RELAXED) == stopped_word;
     if (all) return true;
   }
 }
 
-void start_words(std::span<ChainWord> words) noexcept {
+void start_words(std::span<Word> words) noexcept {
   // [S1] release: what was done with the blocks comes before their owner may work again.
-  for (ChainWord& word : words) __atomic_store_n(&word, chain::empty, __ATOMIC_RELEASE);
+  for (Word& word : words) __atomic_store_n(&word, empty_word, __ATOMIC_RELEASE);
 }
 
 }  // namespace terrace::percpu

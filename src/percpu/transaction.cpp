@@ -66,7 +66,7 @@ template <class Body>
 Sequence on_locked_word(arch::Words words, Body body) noexcept {
   return with_some_slot(choose_locked_slot(), locked_slot_count, [=](unsigned i) {
     locked_slot(i).transaction.store(0, std::memory_order_relaxed);  // relaxed: under the lock
-    return body(*reinterpret_cast<ChainWord*>(words.base + i * words.stride));
+    return body(*reinterpret_cast<Word*>(words.base + i * words.stride));
   });
 }
 
@@ -153,8 +153,8 @@ Sequence compare_exchange64(void* address, std::uint64_t expected, std::uint64_t
 Sequence pop(arch::Words words, void*& block) noexcept {
   return work([&](const arch::Area& a) { return arch::pop_word(a, words, block); },
               [&] {
-                return on_locked_word(words, [&](ChainWord& word) {
-                  if (!chain::has_blocks(word)) return Sequence::empty;
+                return on_locked_word(words, [&](Word& word) {
+                  if (!names_something(word)) return Sequence::empty;
                   if (!chain::intact(word)) return Sequence::corrupt;
                   block = chain::first(word);
                   word = chain::rest(word);
@@ -166,7 +166,7 @@ Sequence pop(arch::Words words, void*& block) noexcept {
 Sequence push(arch::Words words, unsigned cap, void* block) noexcept {
   return work([=](const arch::Area& a) { return arch::push_word(a, words, cap, block); },
               [=] {
-                return on_locked_word(words, [=](ChainWord& word) {
+                return on_locked_word(words, [=](Word& word) {
                   if (chain::count(word) >= cap) return Sequence::full;
                   word = chain::pushed(word, block);
                   return Sequence::done;
@@ -174,23 +174,23 @@ Sequence push(arch::Words words, unsigned cap, void* block) noexcept {
               });
 }
 
-Sequence take_all(arch::Words words, ChainWord& taken) noexcept {
+Sequence take_all(arch::Words words, Word& taken) noexcept {
   return work([&](const arch::Area& a) { return arch::take_all(a, words, taken); },
               [&] {
-                return on_locked_word(words, [&](ChainWord& word) {
-                  if (!chain::has_blocks(word)) return Sequence::empty;
+                return on_locked_word(words, [&](Word& word) {
+                  if (!names_something(word)) return Sequence::empty;
                   taken = word;
-                  word = chain::empty;
+                  word = empty_word;
                   return Sequence::done;
                 });
               });
 }
 
-Sequence put_all(arch::Words words, ChainWord blocks) noexcept {
+Sequence put_all(arch::Words words, Word blocks) noexcept {
   return work([=](const arch::Area& a) { return arch::put_all(a, words, blocks); },
               [=] {
-                return on_locked_word(words, [=](ChainWord& word) {
-                  if (word != chain::empty) return Sequence::occupied;
+                return on_locked_word(words, [=](Word& word) {
+                  if (word != empty_word) return Sequence::occupied;
                   word = blocks;
                   return Sequence::done;
                 });
@@ -200,10 +200,10 @@ Sequence put_all(arch::Words words, ChainWord blocks) noexcept {
 Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept {
   return work([&](const arch::Area& a) { return arch::bump(a, words, bytes, start); },
               [&] {
-                return on_locked_word(words, [&](ChainWord& top) {
+                return on_locked_word(words, [&](Word& top) {
                   // As in the sequence: the limit is not read before. Who has closed the words may open them without the lock.
-                  const ChainWord old = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
-                  const ChainWord limit = __atomic_load_n(&top + 1, __ATOMIC_RELAXED);
+                  const Word old = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
+                  const Word limit = __atomic_load_n(&top + 1, __ATOMIC_RELAXED);
                   if (old + bytes < old || old + bytes > limit) return Sequence::full;
                   start = old;
                   __atomic_store_n(&top, old + bytes, __ATOMIC_RELAXED);

@@ -35,8 +35,8 @@ arch::Sequence compare_exchange64(void* address, std::uint64_t expected, std::ui
 
 arch::Sequence pop(arch::Words words, void*& block) noexcept;
 arch::Sequence push(arch::Words words, unsigned cap, void* block) noexcept;
-arch::Sequence take_all(arch::Words words, ChainWord& chain) noexcept;
-arch::Sequence put_all(arch::Words words, ChainWord chain) noexcept;
+arch::Sequence take_all(arch::Words words, Word& chain) noexcept;
+arch::Sequence put_all(arch::Words words, Word chain) noexcept;
 arch::Sequence bump(arch::Words words, std::size_t bytes, std::uint64_t& start) noexcept;
 
 }  // namespace terrace::percpu

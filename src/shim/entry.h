@@ -2,7 +2,7 @@
 // The semantics of libc's names, once; malloc.cpp and prefixed.cpp give them their names.
 #pragma once
 
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
 #include "heap/heap.h"
 
 #include <cerrno>

@@ -14,10 +14,10 @@ using terrace::heap::heap;
 
 namespace terrace::shim {
 
-void before_copy() noexcept { heap::heap.before_fork(false); }
-void copied_in_parent() noexcept { heap::heap.after_fork_in_parent(); }
+void before_copy() noexcept { heap::heap.across_fork().before(false); }
+void copied_in_parent() noexcept { heap::heap.across_fork().in_parent(); }
 void copied_in_child() noexcept {
-  heap::heap.after_fork_in_child();
+  heap::heap.across_fork().in_child();
   percpu::after_fork_in_child();
   // The snapshot goes through all locks: where a handler forked, one of them may be held by the code that it interrupted.
   const bool held_all = os::Mutex::holds_all();
@@ -30,13 +30,13 @@ void copied_in_child() noexcept {
 
 namespace {
 
-void before_fork() { heap.before_fork(true); }
+void before_fork() { heap.across_fork().before(true); }
 void in_parent() { terrace::shim::copied_in_parent(); }
 void in_child() { terrace::shim::copied_in_child(); }
 
 // As early as constructors go, and the shared object is initialised before any other (-z initfirst): pthread_atfork runs
-// `before` handlers last first and the others first first, so ours are closest to the fork on either side (heap/fork.cpp). That
-// is before libc has set `environ`, which it gives to constructors, however.
+// `before` handlers last first and the others first first, so ours are closest to the fork on either side
+// (heap/across_fork.cpp). That is before libc has set `environ`, which it gives to constructors, however.
 #if defined(__GLIBC__)
 __attribute__((constructor(101))) void at_start(int /*count*/, char** /*arguments*/, char** variables) {
   terrace::os::keep_environment(variables);

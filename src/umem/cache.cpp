@@ -171,7 +171,7 @@ void destroy(Cache* c) noexcept {
   if (!caches.has(*c)) report_double_free("umem_cache_destroy", c);
   const int saved = errno;
   caches.remove(*c);
-  bool empty = index(c->home) == 0 || heap.levels().remove_objects(c->home);
+  bool empty = index(c->home) == 0 || heap.remove_objects(c->home);
   if (!c->has_class) {
     if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
     empty &= c->allocated.read() == c->freed.read();

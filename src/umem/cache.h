@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Object caches: what a program says of its objects, on a class of blocks of their own (heap/object_classes.h), which the
-// levels serve as they serve those of malloc.
+// Object caches: what a program says of its objects, on a class of blocks of their own (heap/classes/object_classes.h), which
+// the levels serve as they serve those of malloc.
 //
 //   slab        raw memory
 //      | constructor, when somebody asks for an object and no level has one
@@ -15,7 +15,7 @@
 #pragma once
 
 #include "base/described.h"
-#include "heap/object_classes.h"
+#include "heap/classes/object_classes.h"
 #include "os/mutex.h"
 #include "umem.h"
 

@@ -45,7 +45,7 @@ void* allocate_memory(const Cache& c) noexcept {
 void* allocate_apart(Cache& c) noexcept {
   void* const object = allocate_memory(c);
   if (object != nullptr || !c.has_handles) return object;
-  heap.levels().drain_objects(c.home);
+  heap.drain_objects(c.home);
   return allocate_memory(c);
 }
 

@@ -83,7 +83,7 @@ def compile_one(source: pathlib.Path, root: pathlib.Path, out: pathlib.Path, ext
 def build(root: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
     sources = [p for p in sorted((root / "src").rglob("*")) if p.suffix == ".cpp" or (p.suffix == ".S" and p.parent.name == "aarch64")]
     variants = [(s, []) for s in sources]
-    names = ("heap/block_levels.cpp", "heap/core_level.cpp", "percpu/transaction.cpp", "shim/umem/names.cpp", "arch/aarch64/transaction.S")
+    names = ("heap/levels/block_levels.cpp", "heap/levels/core_level.cpp", "percpu/transaction.cpp", "shim/umem/names.cpp", "arch/aarch64/transaction.S")
     users = [root / "src" / name for name in names]
     for source in users:
         variants.append((source, [INJECT]))

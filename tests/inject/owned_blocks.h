@@ -16,7 +16,7 @@ constexpr std::size_t slot_size = 1 << slot_shift;
 constexpr int other_offset = 512, popped_offset = 1536;
 // Words of which each of the first slots has one of its own: that of slot 0 is the last, those of the others lie before it.
 constexpr unsigned own_words = 192, slots_with_own = own_words, own_of_slot_0 = own_words - 1;
-constexpr std::size_t own_stride = slot_size - sizeof(ChainWord);
+constexpr std::size_t own_stride = slot_size - sizeof(Word);
 constexpr int own_offset = 2048, own_popped_offset = 4096;
 constexpr unsigned max_slots = 1024;
 constexpr std::size_t block_count = 400;
@@ -37,8 +37,8 @@ inline std::atomic<bool> stop{false};
   std::_Exit(1);
 }
 
-inline ChainWord& word_at(unsigned slot, int offset) {
-  return *reinterpret_cast<ChainWord*>(memory + slot * slot_size + static_cast<std::size_t>(offset));
+inline Word& word_at(unsigned slot, int offset) {
+  return *reinterpret_cast<Word*>(memory + slot * slot_size + static_cast<std::size_t>(offset));
 }
 
 inline Block& checked(void* p) {

@@ -151,9 +151,9 @@ void words_thread(unsigned seed) {
   }
 }
 
-std::size_t count_chain(ChainWord w) {
+std::size_t count_chain(Word w) {
   std::size_t n = 0;
-  for (; chain::has_blocks(w); w = chain::rest(w)) {
+  for (; names_something(w); w = chain::rest(w)) {
     acquired(checked(chain::first(w)));
     if (!chain::intact(w) || ++n > block_count) fail("a chain is broken at the end");
   }
@@ -161,7 +161,7 @@ std::size_t count_chain(ChainWord w) {
 }
 
 void words_setup() {
-  ChainWord w = 0;
+  Word w = 0;
   for (std::size_t i = 0; i < block_count; ++i) {
     w = chain::pushed(w, &blocks[i]);
     if (chain::count(w) == 50) {

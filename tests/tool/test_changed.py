@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         ("docs/guide/options.md", "dev", "layers.documentation", None),
         ("src/arch/x86_64/pop.h", "inject", "inject.mutant_no_abort_is_found", "tests/inject/all"),
-        ("src/heap/slabs.cpp", "dev", "unit.WasteTest.a_thread", "tests/unit/all"),
+        ("src/heap/slabs/slabs.cpp", "dev", "unit.WasteTest.a_thread", "tests/unit/all"),
         ("include/terrace/lab.h", "dev", "lab.Ranges.past", "tests/lab/all"),
         ("src/shim/umem/cache.cpp", "dev", "libumem.cache_test_on_mm_cid", "tests/libumem/all"),
         ("src/shim/malloc.cpp", "dev", "api.thread.none", "tests/api/all"),

@@ -51,18 +51,18 @@ TEST(Bits, rounding) {
 
 TEST(Chain, knows_its_length_and_its_first_block) {
   alignas(16) std::uint64_t a[2], b[2];
-  ChainWord w = chain::pushed(chain::empty, a);
+  Word w = chain::pushed(empty_word, a);
   w = chain::pushed(w, b);
   EXPECT_EQ(chain::count(w), 2U);
   EXPECT_EQ(chain::first(w), b);
   EXPECT_TRUE(chain::intact(w));
   EXPECT_EQ(chain::first(chain::rest(w)), a);
-  EXPECT_EQ(chain::rest(chain::rest(w)), chain::empty);
+  EXPECT_EQ(chain::rest(chain::rest(w)), empty_word);
 }
 
 TEST(Chain, a_written_block_breaks_it) {
   alignas(16) std::uint64_t a[2], b[2];
-  const ChainWord w = chain::pushed(chain::pushed(chain::empty, a), b);
+  const Word w = chain::pushed(chain::pushed(empty_word, a), b);
   b[0] = 0x4141414141414141;
   EXPECT_FALSE(chain::intact(w));
   b[0] = 0;
@@ -70,8 +70,8 @@ TEST(Chain, a_written_block_breaks_it) {
 }
 
 TEST(Chain, a_stopped_word_looks_empty_and_full) {
-  EXPECT_FALSE(chain::has_blocks(chain::stopped));
-  EXPECT_GT(chain::count(chain::stopped), chain::longest);
+  EXPECT_FALSE(names_something(stopped_word));
+  EXPECT_GT(chain::count(stopped_word), chain::longest);
 }
 
 }  // namespace

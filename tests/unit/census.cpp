@@ -42,8 +42,8 @@ class Walk {
 
   void count_slot(level::Slot& slot) {
     for (std::size_t home = 1; home < home_class_count; ++home) {
-      for (const level::MagazineWord w : {slot.words[home], slot.previous[home]}) {
-        EXPECT_NE(w, chain::stopped) << "a word of home class " << home << " is stopped";
+      for (const Word w : {slot.words[home], slot.previous[home]}) {
+        EXPECT_NE(w, stopped_word) << "a word of home class " << home << " is stopped";
         const auto m = heap.magazines().of_word(w);
         census_.by_class[class_at(home)].in_words += count_magazine(m, home);
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Children that run on the thread pointer of a thread that goes on, and a parent that waits for its child of vfork.
 #include "arch/cpu.h"
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
 #include "heap/heap.h"
 #include "os/io.h"
 #include "os/threads.h"

@@ -124,7 +124,7 @@ TEST(Descriptors, tell_what_a_slot_holds) {
   unsigned with_rounds = 0;
   h.core().for_each([&](const level::Slot& slot) {
     for (std::size_t i = 0; i < level::slot_words; ++i) {
-      const level::MagazineWord w = slot.words[i];
+      const Word w = slot.words[i];
       EXPECT_EQ(read(&slot, "slot.words", i), w);
       EXPECT_EQ(read(&slot, "slot.previous", i), slot.previous[i]);
       EXPECT_EQ(read(&slot, "slot.popped", i), slot.popped[i]);
@@ -157,7 +157,7 @@ TEST(Descriptors, tell_a_magazine_of_a_depot) {
   EXPECT_EQ(places[constant("magazine.first_place") + 1], constant("magazine.nobodys"));
   EXPECT_EQ(read(&stack, "stack.count"), stack.size());
   EXPECT_EQ(read(&stack, "stack.blocks_in"), stack.counters().blocks_in.read());
-  EXPECT_EQ(chain::first(std::uint64_t{0x1234} << constant("large_word.address_shift")), pointer(0x1234));
+  EXPECT_EQ(level::large_of_word(std::uint64_t{0x1234} << constant("large_word.address_shift")), pointer(0x1234));
 }
 
 TEST(Descriptors, tell_the_depots) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Each invariant is broken once, on purpose: check_invariants(), or the assertion, says which one. What was broken is mended
 // again, and no other thread uses the heap meanwhile.
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
 #include "heap/heap.h"
 #include "terrace/malloc.h"
 
@@ -73,8 +73,7 @@ class InvariantsTest : public testing::Test {
     for (int attempt = 0; attempt < 1000; ++attempt) {
       terrace_free(terrace_malloc(class_size(class_of(h))));
       level::Slot* const own = heap.core().current();
-      if (own != nullptr && level::is_magazine(own->words[index(h)]) && level::top_round(own->words[index(h)]) != 0)
-        return *own;
+      if (own != nullptr && names_something(own->words[index(h)]) && level::top_round(own->words[index(h)]) != 0) return *own;
     }
     ADD_FAILURE() << "no slot has blocks of its own";
     return heap.core().slot(0);
@@ -87,7 +86,7 @@ TEST_F(InvariantsTest, words_of_slots) {
   const HomeClass h = home_class(class_for(size), 0), other = home_class(class_for(2 * size), 0);
   level::Slot& s = slot_with(h);
   {
-    const Broken stopped(s.words[index(h)], chain::stopped);
+    const Broken stopped(s.words[index(h)], stopped_word);
     expect_complaint("I1: ");
   }
   {
@@ -209,7 +208,7 @@ TEST_F(AssertionsDeathTest, a_budget_gets_back_no_more_than_it_granted) {
 TEST_F(AssertionsDeathTest, depots_take_magazines_only) {
   level::MagazineStack stack;
   EXPECT_DEATH(stack.push({}), "internal error: depot: gets what is no magazine\n");
-  EXPECT_DEATH(stack.push(level::Magazine::of_word(chain::stopped, 0)), "internal error: depot: gets what is no magazine\n");
+  EXPECT_DEATH(stack.push(level::Magazine::of_word(stopped_word, 0)), "internal error: depot: gets what is no magazine\n");
 }
 
 TEST_F(AssertionsDeathTest, a_span_is_given_once) {

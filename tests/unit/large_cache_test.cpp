@@ -29,7 +29,7 @@ std::uint64_t large(const Snapshot& s, Column column) {
 unsigned kept_blocks() {
   unsigned n = 0;
   const auto count = [&n](const level::Slot& slot) {
-    for (const ChainWord w : slot.large) n += chain::has_blocks(w) ? 1 : 0;
+    for (const Word w : slot.large) n += names_something(w) ? 1 : 0;
   };
   heap.core().for_each(count);
   return n;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "level/magazine.h"
 
-#include "heap/duplicates.h"
-#include "heap/magazines.h"
-#include "heap/transfer_sizes.h"
+#include "heap/classes/transfer_sizes.h"
+#include "heap/levels/duplicates.h"
+#include "heap/slabs/magazines.h"
 
 #include <gtest/gtest.h>
 #include <vector>
@@ -23,8 +23,8 @@ class MagazineTest : public testing::TestWithParam<unsigned> {
     for (std::uint64_t& place : memory_.places) place = 0x4141414141414141;  // whatever it was before
   }
   // What pop_round and push_round look at.
-  static std::uint64_t below(MagazineWord w) { return top_round(w); }
-  static std::uint64_t at(MagazineWord w) { return top_round(w + sizeof(std::uint64_t)); }
+  static std::uint64_t below(Word w) { return top_round(w); }
+  static std::uint64_t at(Word w) { return top_round(w + sizeof(std::uint64_t)); }
   unsigned kind() const { return GetParam(); }
 
   Memory memory_;
@@ -84,8 +84,8 @@ TEST_P(MagazineTest, is_found_by_its_word_however_full_it_is) {
 INSTANTIATE_TEST_SUITE_P(Kinds, MagazineTest, testing::Range(0U, magazine_kinds));
 
 TEST(Magazine, words_without_one_are_empty_and_full) {
-  for (const MagazineWord w : {no_magazine, MagazineWord{chain::stopped}}) {
-    EXPECT_FALSE(is_magazine(w));
+  for (const Word w : {empty_word, Word{stopped_word}}) {
+    EXPECT_FALSE(names_something(w));
     EXPECT_FALSE(Magazine::of_word(w, 0));
     EXPECT_EQ(top_round(w), 0U);
     EXPECT_EQ(top_round(w + sizeof(std::uint64_t)), 0U);
@@ -100,12 +100,12 @@ TEST(Magazine, kinds_are_the_smallest_that_suffice) {
   }
 }
 
-heap::Chains chains[2];
+heap::RoundsByHash tables[2];
 
-// By chains, and without any.
+// By tables, and without any.
 const void* duplicate_in(Magazine m) {
-  const void* const found = heap::duplicate_in(m, chains, 2, 1);
-  EXPECT_EQ(heap::duplicate_in(m, chains, 0, 0), found);
+  const void* const found = heap::duplicate_in(m, tables, 2, 1);
+  EXPECT_EQ(heap::duplicate_in(m, tables, 0, 0), found);
   return found;
 }
 
@@ -145,11 +145,11 @@ TEST(Duplicates, are_found_while_others_search_whoever_has_the_chains) {
   m.set_limit(100);
   while (m.has_room()) m.push(block(m.count() == 50 ? 20 : m.count() * 7 % 101));
   const int somebody = 0;
-  for (heap::Chains& c : chains) {
+  for (heap::RoundsByHash& c : tables) {
     c.user.store(&somebody, std::memory_order_relaxed);
     EXPECT_EQ(duplicate_in(m), block(20));
   }
-  for (heap::Chains& c : chains) {
+  for (heap::RoundsByHash& c : tables) {
     EXPECT_EQ(c.user.load(std::memory_order_relaxed), &somebody);
     c.reset_after_fork();
     EXPECT_EQ(c.user.load(std::memory_order_relaxed), nullptr);

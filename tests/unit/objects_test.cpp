@@ -48,7 +48,7 @@ struct Cache {
     return p;
   }
   void free(void* p) const { heap.levels().free_object(p, h); }
-  bool remove() { return heap.levels().remove_objects(h); }
+  bool remove() { return heap.remove_objects(h); }
 
   HomeClass h;
   std::atomic<std::uint64_t> made{0}, undone{0}, wrong{0};
@@ -125,7 +125,7 @@ TEST_F(ObjectsTest, malloc_s_maintenance_calls_no_owner) {
   terrace_malloc_trim(0);
   EXPECT_EQ(cache.undone, undone);
   // Two looks: what has not changed in between has waited. A full stack of the depot leaves one by one.
-  for (int i = 0; i < 100; ++i) heap.levels().drain_objects(cache.h);
+  for (int i = 0; i < 100; ++i) heap.drain_objects(cache.h);
   EXPECT_EQ(cache.undone, cache.made);
   EXPECT_TRUE(cache.remove());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "heap/placement.h"
+#include "heap/classes/placement.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#include "heap/random_blocks.h"
+#include "heap/slabs/random_blocks.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Sectors of every class, placement and colour, compared with what a look at each block says.
-#include "heap/sectors.h"
+#include "heap/slabs/sectors.h"
 
 #include <gtest/gtest.h>
 #include <string>

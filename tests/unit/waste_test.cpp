@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Pages of slabs that hold free blocks: what is counted, what is given back, and what a process that is forked meanwhile finds.
 // The kernel's part comes here first (the linker's --wrap).
-#include "heap/slabs.h"
+#include "heap/slabs/slabs.h"
 #include "os/memory.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Contracts: arch/sequences.h. Labels as in x86_64/sequences.h: 1 begin again, 2 start, 3 end, 4 descriptor, 5 abort.
 //
-// The order of the commit: a plain str. Another cpu reads these words only after stop_slot(), whose membarrier orders all that
+// The order of the commit: a plain str. Another cpu reads these words only after stop_words(), whose membarrier orders all that
 // came before, so no release is needed here.
 #pragma once
 
@@ -145,7 +145,7 @@ suspect:
 }
 
 /// [sequence 3]
-inline Sequence take_all(const Area& area, Words words, ChainWord& chain) noexcept {
+inline Sequence take_all(const Area& area, Words words, Word& chain) noexcept {
   std::uint64_t word, slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
@@ -169,7 +169,7 @@ nothing:
 }
 
 /// [sequence 4]
-inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
+inline Sequence put_all(const Area& area, Words words, Word chain) noexcept {
   std::uint64_t slot, scratch;
   const std::uintptr_t tp = thread_pointer();
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)

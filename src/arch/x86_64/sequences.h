@@ -145,7 +145,7 @@ suspect:
 }
 
 /// [sequence 3]
-inline Sequence take_all(const Area& area, Words words, ChainWord& chain) noexcept {
+inline Sequence take_all(const Area& area, Words words, Word& chain) noexcept {
   std::uint64_t word, slot, scratch;
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
                "movq (%[slot]), %[word]\n\t"
@@ -166,7 +166,7 @@ nothing:
 }
 
 /// [sequence 4]
-inline Sequence put_all(const Area& area, Words words, ChainWord chain) noexcept {
+inline Sequence put_all(const Area& area, Words words, Word chain) noexcept {
   std::uint64_t slot, scratch;
   __asm__ volatile goto(TERRACE_SEQ_BEGIN TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_DELAY(0)
                TERRACE_MUTANT_CHECK("cmpq $0, (%[slot])\n\t"

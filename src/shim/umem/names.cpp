@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The names of libumem: include/umem.h.
-#include "heap/fast_path.h"
+#include "heap/fast_path/fast_path.h"
+#include "heap/fast_path/object_path.h"
 #include "heap/heap.h"
-#include "heap/object_path.h"
 #include "introspect/descriptors.h"
 #include "os/auxv.h"
 #include "os/environment.h"
@@ -141,7 +141,7 @@ __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, 
   return debugged(flags, cache, cache->size, [=] { return umem::allocate_slow(*cache); });
 }
 
-constexpr heap::Heap::UpperLocks locks{
+constexpr heap::AcrossFork::UpperLocks locks{
     .lock =
         []() noexcept {
           terrace::vmem::lock_arenas();
@@ -202,7 +202,7 @@ void read_wishes() {
 
 // The hooks of a program are its functions: they may allocate, and find a heap without options.
 __attribute__((constructor(102))) void at_start() {
-  heap::heap.set_upper_locks(locks);
+  heap::heap.across_fork().set_upper_locks(locks);
   heap::heap.set_last_resort(umem::reclaim_now);
   read_wishes();
   const umem::Options& o = umem::options;

@@ -34,7 +34,7 @@ LARGE = Owner("large", 0, 0)
 
 @dataclass(frozen=True)
 class Shape:
-    """Where in a slab blocks lie: src/heap/placement.h."""
+    """Where in a slab blocks lie: src/heap/classes/placement.h."""
 
     stride: int
     per_group: int

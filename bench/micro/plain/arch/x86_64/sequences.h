@@ -16,11 +16,11 @@ alignas(plain_slot_size) inline std::byte nothing[plain_slot_size];
 /// Where the thread's words are: in a thread level, the one load that finds them. Set by the first slow path.
 inline thread_local std::byte* mine __attribute__((tls_model("initial-exec"))) = nothing;
 
-inline ChainWord& word_of(Words words) noexcept { return *reinterpret_cast<ChainWord*>(words.base); }
+inline Word& word_of(Words words) noexcept { return *reinterpret_cast<Word*>(words.base); }
 
-TERRACE_INLINE Sequence plain_pop(ChainWord& word, void*& block) noexcept {
-  const ChainWord w = word;
-  if (!chain::has_blocks(w)) [[unlikely]]
+TERRACE_INLINE Sequence plain_pop(Word& word, void*& block) noexcept {
+  const Word w = word;
+  if (!names_something(w)) [[unlikely]]
     return Sequence::empty;
   if (!chain::intact(w)) [[unlikely]]
     return Sequence::corrupt;
@@ -65,17 +65,17 @@ TERRACE_INLINE Sequence push_round(const Area&, std::byte* const& base, std::byt
   return Sequence::done;
 }
 
-inline Sequence take_all(const Area&, Words words, ChainWord& chain) noexcept {
-  ChainWord& word = word_of(words);
-  if (!chain::has_blocks(word)) return Sequence::empty;
+inline Sequence take_all(const Area&, Words words, Word& chain) noexcept {
+  Word& word = word_of(words);
+  if (!names_something(word)) return Sequence::empty;
   chain = word;
-  word = chain::empty;
+  word = empty_word;
   return Sequence::done;
 }
 
-inline Sequence put_all(const Area&, Words words, ChainWord chain) noexcept {
-  ChainWord& word = word_of(words);
-  if (word != chain::empty) return Sequence::occupied;
+inline Sequence put_all(const Area&, Words words, Word chain) noexcept {
+  Word& word = word_of(words);
+  if (word != empty_word) return Sequence::occupied;
   word = chain;
   return Sequence::done;
 }
@@ -91,9 +91,9 @@ inline Sequence bump(const Area&, Words words, std::size_t bytes, std::uint64_t&
 inline Sequence pop_word(const Area&, Words words, void*& block) noexcept { return plain_pop(word_of(words), block); }
 
 inline Sequence push_word(const Area&, Words words, unsigned cap, void* block) noexcept {
-  ChainWord& word = word_of(words);
+  Word& word = word_of(words);
   if (chain::count(word) >= cap) return Sequence::full;
-  *static_cast<ChainWord*>(block) = word;
+  *static_cast<Word*>(block) = word;
   word = chain::make(block, chain::count(word) + 1);
   return Sequence::done;
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Giving memory back: what has waited for long, what is beyond the bound, and all of it when it is asked for. There is no
+// thread of our own; the paths between the levels call what is here.
+#pragma once
+
+#include "heap/upkeep/draining.h"
+#include "os/limits.h"
+
+namespace terrace::heap {
+
+class Maintenance {
+ public:
+  constexpr Maintenance(span::Spans& spans, Slabs& slabs, Large& large, BlockLevels& levels, LargeSlots& large_slots) noexcept
+      : spans_(spans),
+        slabs_(slabs),
+        large_(large),
+        levels_(levels),
+        large_slots_(large_slots),
+        draining_(levels, large_slots) {}
+  /// `decay_ms`: two ticks of that length give back what waits. `budget`: what the levels may hold, in bytes; 0: by the rule.
+  void open(std::uint64_t decay_ms, std::uint64_t budget) noexcept;
+  void set_budget(std::uint64_t bytes) noexcept {
+    budget_ = bytes;
+    update_limits();
+  }
+
+  /// What is due, if anything is.
+  void tick() noexcept;
+  /// Drains all levels and gives all free memory back. Whether anything was given back.
+  bool trim() noexcept;
+  /// Memory is short: whether another try makes sense.
+  bool make_room(std::size_t bytes) noexcept;
+  /// Of a thread that ends, or has ended: nobody else is in the middle of anything in its slot.
+  void drain_slot(level::Slot& slot) noexcept;
+  /// Nobody uses the class of objects any more. What the levels hold of it goes to the slabs, and the slabs back; waits for
+  /// others who have such objects on their way there. False: objects are still in use; then the number is never used again.
+  bool remove_objects(HomeClass h) noexcept;
+  Draining& draining() noexcept { return draining_; }
+
+  // surplus.cpp: the bound on all that is resident beyond what is live
+  std::uint64_t surplus() const noexcept;
+  /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold:
+  /// an estimate by its share of all that left.
+  std::uint64_t pinned_by_levels() const noexcept;
+  std::uint64_t surplus_bound() noexcept {
+    return within_limit(surplus_share() + spans_.freed_lately() + spans_.regretted_beyond_bound());
+  }
+  /// What slots and depots may hold and hold.
+  std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
+  /// What the budgets of the levels add up to.
+  std::uint64_t levels_limit() noexcept;
+  /// Whether a slot may keep a large block of so many bytes from now on.
+  bool may_keep(std::size_t bytes) noexcept {
+    return surplus() + bytes <= surplus_bound() / 2 && (budget_ == 0 || levels_granted() + bytes <= budget_);
+  }
+  /// Sets them, by what is in use now.
+  void update_limits() noexcept;
+  /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
+  void keep_bound() noexcept {
+    if (surplus() > surplus_bound() + tolerated()) [[unlikely]]
+      shed();
+  }
+  /// By who has taken a span: near a limit of memory, more in use is a lower bound.
+  void keep_limit() noexcept;
+
+ private:
+  void drain_all() noexcept;
+  std::uint64_t purged_bytes() const noexcept;
+  void read_limits(os::Groups groups) noexcept;
+  void read_limits_again() noexcept;
+  std::uint64_t surplus_share() const noexcept;
+  std::uint64_t within_limit(std::uint64_t bytes) const noexcept;
+  std::uint64_t left_to_limit() const noexcept;
+  void shed() noexcept;
+  void shed_down_to(std::uint64_t target) noexcept;
+  std::uint64_t unpin() noexcept;
+  void tolerate(std::uint64_t bytes) noexcept;
+  std::uint64_t tolerated() const noexcept {
+    return slabs_.in_use_bytes() < tolerated_above_.load(std::memory_order_relaxed)
+               ? 0
+               : tolerated_.load(std::memory_order_relaxed);
+  }
+
+  span::Spans& spans_;
+  Slabs& slabs_;
+  Large& large_;
+  BlockLevels& levels_;
+  LargeSlots& large_slots_;
+  Draining draining_;
+  std::uint64_t decay_ms_ = 0, budget_ = 0;
+  os::Limits limits_;              // guarded by the lock of draining, as
+  unsigned ticks_to_reading_ = 0;  // of the limits
+  // Of limits_: nine tenths of the memory, and processors. relaxed: old ones hold a moment longer.
+  std::atomic<std::uint64_t> usable_{os::Limits::none};
+  std::atomic<unsigned> processors_{~0U};
+
+  std::atomic<std::uint64_t> last_tick_{0};
+  // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
+  // stale ones cost one more try.
+  std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};
+  // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
+  std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
+};
+
+}  // namespace terrace::heap
