@@ -3,8 +3,8 @@
 //
 // The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond or
 // a few times with full magazines, works on more than the levels can hold, and each of its blocks goes to the slabs and back
-// ("rush"): then the limit rises by an eighth at a time, and fades when the rush is over. Threads that use a little memory and
-// sleep are no rush, however many they are.
+// (a burst): then the limit rises by an eighth at a time, and fades when the burst is over. Threads that use a little memory
+// and sleep are no burst, however many they are.
 #pragma once
 
 #include "base/assert.h"
@@ -18,10 +18,10 @@ namespace terrace::level {
 
 class Budget {
  public:
-  /// In a rush, at most `in_rush` bytes are added.
-  void set_limit(std::uint64_t bytes, std::uint64_t in_rush = 0) noexcept {
+  /// In a burst, at most `in_burst` bytes are added.
+  void set_limit(std::uint64_t bytes, std::uint64_t in_burst = 0) noexcept {
     limit_.store(bytes, std::memory_order_relaxed);
-    most_extra_.store(in_rush, std::memory_order_relaxed);
+    most_extra_.store(in_burst, std::memory_order_relaxed);
   }
   std::uint64_t limit() const noexcept {
     return limit_.load(std::memory_order_relaxed) +
@@ -38,13 +38,13 @@ class Budget {
     } while (!granted_.compare_exchange_weak(have, have + bytes, std::memory_order_relaxed));
     return true;
   }
-  /// To be called at each refusal. True: now and then, whoever gets it tells the time to look_for_rush().
+  /// To be called at each refusal. True: now and then, whoever gets it tells the time to look_for_burst().
   bool refused(std::uint64_t weight = 1) noexcept {
     const std::uint64_t before = refusals_.fetch_add(weight, std::memory_order_relaxed);
     return before / refusals_between_looks != (before + weight) / refusals_between_looks;
   }
-  void look_for_rush(std::uint64_t now_ms) noexcept {
-    if (now_ms - last_look_.exchange(now_ms, std::memory_order_relaxed) > rush_ms) return;
+  void look_for_burst(std::uint64_t now_ms) noexcept {
+    if (now_ms - last_look_.exchange(now_ms, std::memory_order_relaxed) > burst_ms) return;
     const std::uint64_t more = extra_.load(std::memory_order_relaxed) + limit_.load(std::memory_order_relaxed) / 8;
     extra_.store(min_of(more, most_extra_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   }
@@ -55,10 +55,10 @@ class Budget {
   }
 
   static constexpr std::uint64_t refusals_between_looks = 4096;  // by weight
-  static constexpr std::uint64_t rush_ms = 5;                    // a coarse clock's step is up to 4
+  static constexpr std::uint64_t burst_ms = 5;                   // a coarse clock's step is up to 4
 
   /// For the least that a class needs to work at all: granted beyond the limit.
-  void reserve_anyway(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }
+  void force_reserve(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }
   void release(std::uint64_t bytes) noexcept {
     const std::uint64_t before = granted_.fetch_sub(bytes, std::memory_order_relaxed);
     TERRACE_ASSERT(before >= bytes, "budget: more is released than was granted");

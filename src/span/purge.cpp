@@ -83,7 +83,7 @@ void Spans::strip(GranuleIndex first) noexcept {
 void Spans::shorten(GranuleIndex first, std::uint32_t granules, std::byte* from) noexcept {
   const std::uint32_t rest = record(first).granules - granules;
   const auto bytes = static_cast<std::size_t>(window_.address(first) + bytes_of(granules + rest) - from);
-  const bool stays = dirty_bytes_.read() + bytes <= regret_.allowance();
+  const bool stays = dirty_bytes_.read() + bytes <= refaults_.allowance();
   const bool purged = !stays && purge_in_pieces(from, bytes);
   if (rest == 0) return;
   if (!purged) return shorten(first, granules);
@@ -91,7 +91,7 @@ void Spans::shorten(GranuleIndex first, std::uint32_t granules, std::byte* from)
   {
     const os::LockGuard guard(mutex_);
     counters_.purged_bytes.add(bytes);
-    regret_.given_back(bytes);
+    refaults_.on_purge(bytes);
   }
   give_fresh(behind);
 }
@@ -109,7 +109,7 @@ std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
 
 void Spans::purge_beyond_bound() noexcept {
   if (dirty_bytes_.read() <= kept_floor) return;  // whatever else may be kept
-  regret_.given_back(purge_beyond(may_keep(regret_)));
+  refaults_.on_purge(purge_beyond(may_keep(refaults_)));
 }
 
 void Spans::settle() noexcept {
@@ -137,7 +137,7 @@ void Spans::decay(std::uint64_t now) noexcept {
     doubt_clean();
   }
   demand_.fade(in_use_bytes());
-  regret_.fade();
+  refaults_.fade();
   beyond_.fade();
   while (oldest_ != no_granule && record(oldest_).free.when + decay_ms_ <= now && purge_oldest() != 0) {
   }
@@ -146,8 +146,8 @@ void Spans::decay(std::uint64_t now) noexcept {
 std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
   const os::LockGuard guard(mutex_);
   const std::uint64_t purged = purge_beyond(bytes);
-  regret_.given_back(purged);
-  beyond_.given_back(purged);
+  refaults_.on_purge(purged);
+  beyond_.on_purge(purged);
   return purged;
 }
 

@@ -134,7 +134,7 @@ Spans::Span Spans::carve(GranuleIndex first, std::uint32_t granules, State state
 GranuleIndex Spans::find(std::uint32_t granules, Cut cut, unsigned node) noexcept {
   const GranuleIndex dirty = dirty_[node % most_nodes].find(window_, granules);
   if (dirty != no_granule) return dirty;
-  if (cut != Cut::fine) regret_.needed(bytes_of(granules));
+  if (cut != Cut::fine) refaults_.on_refault(bytes_of(granules));
   return clean_.find(window_, granules);
 }
 
@@ -208,7 +208,7 @@ GranuleIndex Spans::align_free(GranuleIndex first, std::size_t align) noexcept {
 Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned node, std::size_t align) noexcept {
   const os::LockGuard guard(mutex_);
   GranuleIndex found = align > granule_size ? find_aligned(granules, cut, node, align) : find(granules, cut, node);
-  if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) beyond_.needed(bytes_of(granules));
+  if (cut == Cut::whole && (found == no_granule || record(found).state == State::clean)) beyond_.on_refault(bytes_of(granules));
   if (found == no_granule) found = grow(granules + slack(align));
   if (found == no_granule) found = find_when_short(granules + slack(align));
   if (found == no_granule) return {};
@@ -261,7 +261,7 @@ bool Spans::extend(GranuleIndex first, std::uint32_t granules) noexcept {
   const GranuleIndex behind = first + have;
   const auto frontier = static_cast<GranuleIndex>(window_.extent() >> granule_shift);
   if (behind >= frontier || !is_free(record(behind).state) || record(behind).granules < more) return false;
-  if (record(behind).state == State::clean) regret_.needed(bytes_of(more));
+  if (record(behind).state == State::clean) refaults_.on_refault(bytes_of(more));
   carve(behind, more, State::interior, Cut::whole, record(first).node);
   set_ends(first, granules);
   return true;

@@ -23,7 +23,7 @@
 #include "os/mutex.h"
 #include "span/bins.h"
 #include "span/demand.h"
-#include "span/regret.h"
+#include "span/refaults.h"
 #include "span/window.h"
 
 namespace terrace::span {
@@ -86,13 +86,13 @@ class Spans {
   std::uint64_t freed_lately() noexcept { return demand_.freed_lately(in_use_bytes()); }
   /// What of one kind, free spans or free blocks in slabs, may keep its pages: a share of what is or lately was in use, or what
   /// should have been kept, and what has just become free.
-  std::uint64_t may_keep(const Regret& regret) noexcept {
+  std::uint64_t may_keep(const Refaults& refaults) noexcept {
     const std::uint64_t freed = freed_lately(), peak = demand_.peak();
     const std::uint64_t usual = kept_floor + (peak - min_of(peak, kept_small)) / kept_share;
-    return max_of(usual, regret.allowance()) + freed;
+    return max_of(usual, refaults.allowance()) + freed;
   }
   /// Free memory beyond the bound on all of it, because large blocks needed again what that bound had given back.
-  std::uint64_t regretted_beyond_bound() const noexcept { return beyond_.allowance(); }
+  std::uint64_t refaulted_beyond_bound() const noexcept { return beyond_.allowance(); }
 
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
@@ -116,8 +116,8 @@ class Spans {
 
   /// See may_keep(); without a share up to so many bytes in use.
   static constexpr std::uint64_t kept_floor = 256 * kib, kept_small = 8 * mib, kept_share = 4;
-  /// What slabs and spans may keep by regret, and what large blocks may beyond the bound.
-  static constexpr std::uint64_t most_regretted = 512 * mib, most_beyond_bound = 64 * mib;
+  /// What slabs and spans may keep because of refaults, and what large blocks may beyond the bound.
+  static constexpr std::uint64_t most_refaulted = 512 * mib, most_beyond_bound = 64 * mib;
 
  private:
   friend struct introspect::Layout;
@@ -167,7 +167,7 @@ class Spans {
   SharedCounter unused_bytes_;
   SpanCounters counters_;
   Demand demand_;
-  Regret regret_{most_regretted}, beyond_{most_beyond_bound};  // under the lock
+  Refaults refaults_{most_refaulted}, beyond_{most_beyond_bound};  // under the lock
   std::uint64_t decay_ms_ = 1000;
 };
 

@@ -165,24 +165,24 @@ TEST(Budget, grants_up_to_its_limit) {
   EXPECT_TRUE(b.reserve(40));
   b.release(60);
   EXPECT_EQ(b.granted(), 40U);
-  b.reserve_anyway(100);
+  b.force_reserve(100);
   EXPECT_EQ(b.granted(), 140U);
   EXPECT_FALSE(b.reserve(1));
 }
 
-TEST(Budget, rises_in_a_rush_and_fades_after_it) {
+TEST(Budget, rises_in_a_burst_and_fades_after_it) {
   Budget b;
   b.set_limit(800, 250);
   for (std::uint64_t i = 1; i < Budget::refusals_between_looks; ++i) EXPECT_FALSE(b.refused());
   EXPECT_TRUE(b.refused());
-  b.look_for_rush(1000);
+  b.look_for_burst(1000);
   EXPECT_EQ(b.limit(), 800U) << "nothing is known of how long it took";
-  b.look_for_rush(1000 + Budget::rush_ms + 1);
+  b.look_for_burst(1000 + Budget::burst_ms + 1);
   EXPECT_EQ(b.limit(), 800U) << "not that fast";
-  b.look_for_rush(1000 + 2 * Budget::rush_ms);
+  b.look_for_burst(1000 + 2 * Budget::burst_ms);
   EXPECT_EQ(b.limit(), 900U);
-  b.look_for_rush(1000 + 2 * Budget::rush_ms);
-  b.look_for_rush(1000 + 2 * Budget::rush_ms);
+  b.look_for_burst(1000 + 2 * Budget::burst_ms);
+  b.look_for_burst(1000 + 2 * Budget::burst_ms);
   EXPECT_EQ(b.limit(), 1050U) << "no more than was allowed";
   EXPECT_FALSE(b.refused(Budget::refusals_between_looks - 1));
   EXPECT_TRUE(b.refused(3)) << "whoever passes the mark";

@@ -103,7 +103,7 @@ TEST_F(WasteTest, what_is_free_is_counted_and_given_back_and_what_is_in_use_stay
   auto* const inside = reinterpret_cast<void*>(round_up(address_of(kept[0]) + kib, os::page_size()));
   ASSERT_TRUE(is_resident(inside));
   EXPECT_GE(slabs_->waste(), (per_slab(kib) - 2) * kib);
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   EXPECT_EQ(slabs_->waste(), 0U);
   EXPECT_GE(purged(), (per_slab(kib) - 2) * kib - 4 * os::page_size());
   EXPECT_FALSE(is_resident(inside));
@@ -112,7 +112,7 @@ TEST_F(WasteTest, what_is_free_is_counted_and_given_back_and_what_is_in_use_stay
 
 TEST_F(WasteTest, holes_are_filled_when_blocks_are_cut) {
   hollow_slab();
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   const Blocks again = cut(kib, per_slab(kib) - 2);
   EXPECT_EQ(std::set<void*>(again.begin(), again.end()).size(), again.size());
   EXPECT_EQ(slabs_->counters(home_of_size(kib)).slabs_made.read(), 1U);
@@ -147,7 +147,7 @@ TEST_F(WasteTest, what_shares_pages_with_live_blocks_is_no_waste_until_a_quarter
   for (std::size_t i = 0; i < all.size(); ++i) (i % in_a_page == 0 ? kept : gone).push_back(all[i]);
   if (gone.empty()) GTEST_SKIP() << "pages of a kilobyte";
   put_back(gone);
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   EXPECT_EQ(slabs_->waste(), 0U) << "stuck";
   const std::uint64_t before = purged();
   const std::size_t quarter = kept.size() / 4 + 1;
@@ -155,7 +155,7 @@ TEST_F(WasteTest, what_shares_pages_with_live_blocks_is_no_waste_until_a_quarter
   const std::uint64_t few = slabs_->waste();
   put_back({kept.begin() + static_cast<std::ptrdiff_t>(quarter) - 2, kept.begin() + static_cast<std::ptrdiff_t>(quarter)});
   EXPECT_GT(slabs_->waste(), few);
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   EXPECT_GT(purged(), before);
   EXPECT_EQ(slabs_->waste(), 0U);
 }
@@ -165,17 +165,17 @@ TEST_F(WasteTest, a_tick_has_slabs_looked_at_of_which_any_block_has_gone) {
   Blocks gone, kept;
   for (std::size_t i = 0; i < all.size(); ++i) (i % 4 == 0 ? kept : gone).push_back(all[i]);
   put_back(gone);
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   const std::uint64_t before = slabs_->waste();
   put_back({kept.back()});
   slabs_->tick();
   EXPECT_GT(slabs_->waste(), before);
 }
 
-TEST_F(WasteTest, shedding_ends_where_the_system_takes_nothing) {
+TEST_F(WasteTest, purging_ends_where_the_system_takes_nothing) {
   hollow_slab();
   os::takes_memory = false;
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   EXPECT_EQ(purged(), 0U);
   EXPECT_STREQ(slabs_->check_invariants(), nullptr);
   os::takes_memory = true;
@@ -191,7 +191,7 @@ TEST_F(WasteTest, any_history_keeps_the_invariants) {
     const std::size_t k = random() % std::size(sizes);
     Blocks& mine = live[k];
     switch (random() % 8) {
-      case 0: slabs_->shed(random() % 3 * 100 * kib); break;
+      case 0: slabs_->purge_down_to(random() % 3 * 100 * kib); break;
       case 1: slabs_->tick(); break;
       case 2:
         if (random() % 8 == 0) slabs_->trim();
@@ -248,7 +248,7 @@ TEST_F(WasteTest, a_forked_child_has_the_blocks_that_another_thread_was_giving_b
     }).join();
   };
   os::in_purge = &fork_elsewhere;
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   os::in_purge = nullptr;
   EXPECT_EQ(status, 0);
   EXPECT_EQ(slabs_->waste(), 0U);
@@ -271,7 +271,7 @@ TEST_F(WasteTest, a_thread_that_forks_itself_meanwhile_puts_its_blocks_back_itse
     }
   };
   os::in_purge = &fork_here;
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   os::in_purge = nullptr;
   if (child == 0) {
     unsigned free = 0;
@@ -293,10 +293,10 @@ TEST_F(WasteTest, whoever_can_not_be_written_down_keeps_the_lock) {
   std::vector<bool> locked;
   std::function<void()> another = [&] {
     locked.push_back(os::Mutex::holds_any());
-    if (!locked.back()) slabs_->shed(0);  // as another thread would, with the next slab
+    if (!locked.back()) slabs_->purge_down_to(0);  // as another thread would, with the next slab
   };
   os::in_purge = &another;
-  slabs_->shed(0);
+  slabs_->purge_down_to(0);
   os::in_purge = nullptr;
   ASSERT_GE(locked.size(), 3U);
   EXPECT_EQ(std::vector<bool>(locked.begin(), locked.begin() + 3), (std::vector<bool>{false, false, true}));

@@ -60,7 +60,7 @@ void BlockLevels::tend(Slot& slot, bool due) noexcept {
 
 // What takes much stack is done one after the other, not one within the other.
 BlockLevels::Got BlockLevels::allocate_beyond(Slot* slot, SizeClass c) noexcept {
-  const Got got = slot == nullptr ? allocate_past_core(c) : refill(*slot, c);
+  const Got got = slot == nullptr ? allocate_bypassing_core(c) : refill(*slot, c);
   if (got.block == nullptr) return last_resort(slot, c, !got.refused);
   if (slot != nullptr) tend(*slot, CoreLevel::refills(*slot, c).read() % calls_between_ticks == 0);
   return got;
@@ -68,7 +68,7 @@ BlockLevels::Got BlockLevels::allocate_beyond(Slot* slot, SizeClass c) noexcept 
 
 void BlockLevels::free(void* p, HomeClass h) noexcept {
   Slot* const slot = core_.current_for(h);
-  if (slot == nullptr) return free_past_core(p);
+  if (slot == nullptr) return free_bypassing_core(p);
   const arch::Sequence r = core_.push(*slot, h, p);
   if (r == arch::Sequence::done) return;
   if (r == arch::Sequence::freed_twice) report_double_free(function_that_frees(h), p);
@@ -203,7 +203,7 @@ void* BlockLevels::take_one(Here& here, HomeClass h, bool may_grow) noexcept {
   return block;
 }
 
-BlockLevels::Got BlockLevels::allocate_past_core(SizeClass c) noexcept {
+BlockLevels::Got BlockLevels::allocate_bypassing_core(SizeClass c) noexcept {
   Here past = here(nullptr);
   void* const block = take_one(past, home_class(c, 0), true);
   if (block != nullptr) transfers(c).handed_out.add();
@@ -278,7 +278,7 @@ bool BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
   return due;
 }
 
-void BlockLevels::free_past_core(void* p) noexcept {
+void BlockLevels::free_bypassing_core(void* p) noexcept {
   slab_level_.put_back(p);
   upkeep::keep_bound(maintenance_);
 }

@@ -112,8 +112,8 @@ class BlockLevels {
   void keep_empty(const Here& here, HomeClass h, level::Magazine m) noexcept;
   void give_empty(const Here& here, level::Magazine m) noexcept { magazines_.give(here.at, m); }
 
-  __attribute__((noinline)) Got allocate_past_core(SizeClass c) noexcept;
-  void free_past_core(void* p) noexcept;
+  __attribute__((noinline)) Got allocate_bypassing_core(SizeClass c) noexcept;
+  void free_bypassing_core(void* p) noexcept;
   bool open_objects(unsigned number, bool prepared) noexcept;
   void* take_one(Here& here, HomeClass h, bool may_grow) noexcept;
   void* steal_block(Here& here, SizeClass c) noexcept;

@@ -70,7 +70,7 @@ bool DepotLevel::give(const Locality& here, Magazine& m) noexcept {
 bool DepotLevel::reserve(HomeClass h, unsigned blocks) noexcept {
   const std::uint64_t bytes = bytes_in(h, blocks);
   if (budget_.reserve(bytes)) return true;
-  if (budget_.refused(weight_of_refusal(blocks, class_of(h)))) budget_.look_for_rush(os::coarse_milliseconds());
+  if (budget_.refused(weight_of_refusal(blocks, class_of(h)))) budget_.look_for_burst(os::coarse_milliseconds());
   // relaxed: of two classes that were refused one may be forgotten.
   if (refusals_.add() % refusals_between_reclaims == 0)
     refused_.store(static_cast<std::uint16_t>(index(h)), std::memory_order_relaxed);

@@ -31,12 +31,12 @@ unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (want <= have) return have;
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
-    if (budget_.refused(weight_of_refusal(2U * have, c))) budget_.look_for_rush(os::coarse_milliseconds());
+    if (budget_.refused(weight_of_refusal(2U * have, c))) budget_.look_for_burst(os::coarse_milliseconds());
     upkeep::update_limits(maintenance_);
     // relaxed: of two that would like to grow one may be forgotten.
     refused_.store(cost << 8 | (have == 0 ? hand_steps_for_first : hand_steps_for_more), std::memory_order_relaxed);
     if (have == 0 && size <= bulky) {
-      budget_.reserve_anyway(cost);
+      budget_.force_reserve(cost);
     } else if (!budget_.reserve(cost)) {
       return have;
     }

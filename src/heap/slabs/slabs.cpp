@@ -214,7 +214,7 @@ unsigned Slabs::cut_from(HomeClass h, GranuleIndex first, unsigned want, std::ui
   const unsigned n = gather(c, r, want, blocks);
   fill_holes(h, r, blocks, n);
   const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
-  if (fewer < n && has_own_pages(shape(h))) regret_.needed(std::uint64_t{n - fewer} * shape(h).stride);
+  if (fewer < n && has_own_pages(shape(h))) refaults_.on_refault(std::uint64_t{n - fewer} * shape(h).stride);
   count_waste(h, first);
   c.counters.cut.add(n);
   const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;

@@ -87,8 +87,8 @@ class Slabs {
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
-  void shed(std::uint64_t bytes) noexcept;
-  /// At each tick, under the lock of maintenance: regret fades, and what exceeds what may be kept goes.
+  void purge_down_to(std::uint64_t bytes) noexcept;
+  /// At each tick, under the lock of maintenance: the allowance for refaults fades, and what exceeds what may be kept goes.
   void tick() noexcept;
 
   /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.
@@ -236,7 +236,7 @@ class Slabs {
   __attribute__((noinline)) std::uint32_t put_in(HomeClass h, span::GranuleIndex first, std::uint64_t sectors) noexcept;
   static Leaving* unused_leaving(Class& c) noexcept;
   void repair_in_child(HomeClass h) noexcept;
-  void shed_class(HomeClass h, std::uint64_t bytes) noexcept;
+  void purge_class(HomeClass h, std::uint64_t bytes) noexcept;
   template <class Body>
   void for_each_bare(HomeClass h, Body body) noexcept;
   void look_again(HomeClass h, bool all) noexcept;
@@ -283,9 +283,9 @@ class Slabs {
 
   span::Spans* spans_ = nullptr;
   SharedCounter waste_, resident_, cut_bytes_, returns_;
-  std::uint32_t hand_ = 0;                         // of shed(), over classes; whose caller sees to it that there is only one
+  std::uint32_t hand_ = 0;  // of purge_down_to(), over classes; whose caller sees to it that there is only one
   static constexpr std::uint32_t bulky = 4 * kib;  // from here on a block costs faults of its own
-  span::Regret regret_{span::Spans::most_regretted};
+  span::Refaults refaults_{span::Spans::most_refaulted};
   const Shapes* shapes_ = nullptr;
   unsigned nodes_ = 1;           // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes

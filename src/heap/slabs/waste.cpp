@@ -129,7 +129,7 @@ void Slabs::count_waste(HomeClass h, GranuleIndex first, bool all) noexcept {
 
 // Worth a system call, and the process has more of it than it may keep.
 bool Slabs::wasteful(HomeClass h, const SlabRecord& r) noexcept {
-  return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > spans_->may_keep(regret_);
+  return std::uint64_t{r.waste.counted} * shape(h).stride >= worth_purging && waste_.read() > spans_->may_keep(refaults_);
 }
 
 // The free blocks of the sectors leave the slab, as if they were cut. How many.
@@ -207,7 +207,7 @@ void Slabs::count_purged(HomeClass h, GranuleIndex first, Gone gone) noexcept {
   if (gone.bytes != 0) {
     r.purged |= gone.sectors;
     class_at(h).counters.purged_bytes.add(gone.bytes);
-    if (has_own_pages(shape(h))) regret_.given_back(gone.bytes);
+    if (has_own_pages(shape(h))) refaults_.on_purge(gone.bytes);
     count_holes(h, r);
   }
   r.waste.looked = static_cast<std::uint16_t>(r.block_count - r.free_blocks);
@@ -233,7 +233,7 @@ void Slabs::repair_in_child(HomeClass h) noexcept {
 }
 
 // The slab that has had waste for longest comes first.
-void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
+void Slabs::purge_class(HomeClass h, std::uint64_t bytes) noexcept {
   Class& c = class_at(h);
   const os::LockGuard guard(c.mutex);
   for (unsigned node = 0; node < nodes_; ++node) {
@@ -249,13 +249,13 @@ void Slabs::shed_class(HomeClass h, std::uint64_t bytes) noexcept {
   }
 }
 
-void Slabs::shed(std::uint64_t bytes) noexcept {
+void Slabs::purge_down_to(std::uint64_t bytes) noexcept {
   for (std::size_t i = 1; i < slab_class_count && waste_.read() > bytes; ++i) {
     hand_ = hand_ % static_cast<std::uint32_t>(slab_class_count - 1) + 1;
-    shed_class(home_at(hand_), bytes);
+    purge_class(home_at(hand_), bytes);
   }
   object_classes.for_each([&](HomeClass h) {
-    if (waste_.read() > bytes) shed_class(h, bytes);
+    if (waste_.read() > bytes) purge_class(h, bytes);
   });
 }
 
@@ -281,9 +281,9 @@ void Slabs::look_again(HomeClass h, bool all) noexcept {
 }
 
 void Slabs::tick() noexcept {
-  regret_.fade();
+  refaults_.fade();
   for_each_class([this](HomeClass h) { look_again(h, false); });
-  shed(spans_->may_keep(regret_));
+  purge_down_to(spans_->may_keep(refaults_));
 }
 
 void Slabs::trim() noexcept {
@@ -292,7 +292,7 @@ void Slabs::trim() noexcept {
 
 void Slabs::trim(HomeClass h) noexcept {
   look_again(h, true);
-  shed_class(h, 0);
+  purge_class(h, 0);
   Class& c = class_at(h);
   const os::LockGuard guard(c.mutex);
   for_each_bare(h, [&](GranuleIndex i) {
@@ -300,7 +300,7 @@ void Slabs::trim(HomeClass h) noexcept {
   });
 }
 
-// Those with waste, whatever is tolerated elsewhere, then the others.
+// Those with waste, whatever excess is accepted elsewhere, then the others.
 bool Slabs::release_all(HomeClass h) noexcept {
   {
     Class& c = class_at(h);

@@ -36,15 +36,15 @@ void Maintenance::tick() noexcept {
   levels_.nodes().budget().fade();
   slabs_.tick();
   spans_.decay(now);
-  tolerated_.store(0, std::memory_order_relaxed);
+  accepted_.store(0, std::memory_order_relaxed);
   draining_.mutex().unlock();
 }
 
 void Maintenance::drain_slot(level::Slot& slot) noexcept {
   draining_.drain(slot);
-  // What only this thread could empty was tolerated as long as it lived.
+  // An excess that only this thread could empty was accepted as long as it lived.
   if (levels_.core().rung() == percpu::Rung::thread)
-    tolerated_.store(0, std::memory_order_relaxed);  // relaxed: see maintenance.h
+    accepted_.store(0, std::memory_order_relaxed);  // relaxed: see maintenance.h
   keep_bound();
 }
 

@@ -43,7 +43,7 @@ class Maintenance {
   /// an estimate by its share of all that left.
   std::uint64_t pinned_by_levels() const noexcept;
   std::uint64_t surplus_bound() noexcept {
-    return within_limit(surplus_share() + spans_.freed_lately() + spans_.regretted_beyond_bound());
+    return within_limit(surplus_share() + spans_.freed_lately() + spans_.refaulted_beyond_bound());
   }
   /// What slots and depots may hold and hold.
   std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
@@ -57,8 +57,8 @@ class Maintenance {
   void update_limits() noexcept;
   /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
   void keep_bound() noexcept {
-    if (surplus() > surplus_bound() + tolerated()) [[unlikely]]
-      shed();
+    if (surplus() > surplus_bound() + accepted_excess()) [[unlikely]]
+      purge_to_bound();
   }
   /// By who has taken a span: near a limit of memory, more in use is a lower bound.
   void keep_limit() noexcept;
@@ -71,14 +71,13 @@ class Maintenance {
   std::uint64_t surplus_share() const noexcept;
   std::uint64_t within_limit(std::uint64_t bytes) const noexcept;
   std::uint64_t left_to_limit() const noexcept;
-  void shed() noexcept;
-  void shed_down_to(std::uint64_t target) noexcept;
+  void purge_to_bound() noexcept;
+  void purge_down_to(std::uint64_t target) noexcept;
   std::uint64_t unpin() noexcept;
-  void tolerate(std::uint64_t bytes) noexcept;
-  std::uint64_t tolerated() const noexcept {
-    return slabs_.in_use_bytes() < tolerated_above_.load(std::memory_order_relaxed)
-               ? 0
-               : tolerated_.load(std::memory_order_relaxed);
+  void accept_excess(std::uint64_t bytes) noexcept;
+  std::uint64_t accepted_excess() const noexcept {
+    return slabs_.in_use_bytes() < accepted_above_.load(std::memory_order_relaxed) ? 0
+                                                                                   : accepted_.load(std::memory_order_relaxed);
   }
 
   span::Spans& spans_;
@@ -97,7 +96,7 @@ class Maintenance {
   std::atomic<std::uint64_t> last_tick_{0};
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
   // stale ones cost one more try.
-  std::atomic<std::uint64_t> tolerated_{0}, tolerated_above_{0};
+  std::atomic<std::uint64_t> accepted_{0}, accepted_above_{0};
   // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
   std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
 };

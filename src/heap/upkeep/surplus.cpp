@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t bound_floor = 16 * mib;
 constexpr std::uint64_t bound_share = 4;       // of what is live
 constexpr std::uint64_t bound_at_limit = mib;  // what slots need to work at all
-constexpr std::uint64_t shed_further = 16;     // of the bound, so that not every call sheds a little
+constexpr std::uint64_t purge_further = 16;    // of the bound, so that not every call purges a little
 
 constexpr std::uint64_t tenth_of_limit = 10, unknown_share = 4;
 constexpr unsigned ticks_between_readings = 8;  // of the limits
@@ -36,7 +36,7 @@ constexpr unsigned ticks_between_readings = 8;  // of the limits
 constexpr std::uint64_t budget_per_slot = 256 * kib;
 constexpr std::uint64_t depot_budget_per_slot = 96 * kib;
 constexpr std::uint64_t depot_budget_floor = 128 * kib;
-constexpr std::uint64_t rush_per_slot = 4 * mib;
+constexpr std::uint64_t burst_per_slot = 4 * mib;
 constexpr std::uint64_t budget_floor = 256 * kib;
 constexpr std::uint64_t budget_share = 16;  // of the memory in use
 
@@ -96,14 +96,14 @@ std::uint64_t Maintenance::surplus_share() const noexcept {
   return max_of(bound_floor, live / bound_share) + budget_;
 }
 
-// The shares of the bound that the levels get add up to 7/8, in a rush of all.
+// The shares of the bound that the levels get add up to 7/8, in a burst to all.
 void Maintenance::update_limits() noexcept {
   const unsigned slots = min_of(levels_.core().slot_count(), processors_.load(std::memory_order_relaxed));  // that are filled
   level::Budget &core = levels_.core().budget(), &processors = levels_.processors().budget(), &nodes = levels_.nodes().budget();
   const unsigned of_nodes = levels_.nodes().depots().exist() ? 2 : 0;  // of 4 parts of what depots may hold
-  const auto limit_depots = [&](std::uint64_t bytes, std::uint64_t in_rush) {
-    nodes.set_limit(bytes / 4 * of_nodes, in_rush / 4 * of_nodes);
-    processors.set_limit(bytes - bytes / 4 * of_nodes, in_rush - in_rush / 4 * of_nodes);
+  const auto limit_depots = [&](std::uint64_t bytes, std::uint64_t in_burst) {
+    nodes.set_limit(bytes / 4 * of_nodes, in_burst / 4 * of_nodes);
+    processors.set_limit(bytes - bytes / 4 * of_nodes, in_burst - in_burst / 4 * of_nodes);
   };
   if (budget_ != 0) {
     core.set_limit(budget_ - budget_ / 4);
@@ -111,9 +111,9 @@ void Maintenance::update_limits() noexcept {
   }
   const std::uint64_t by_use = spans_.in_use_bytes() / budget_share;
   const std::uint64_t eighth = within_limit(surplus_share()) / 8;
-  const std::uint64_t rush = rush_per_slot * slots;
-  core.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(rush, 2 * eighth));
-  limit_depots(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth), min_of(rush, eighth));
+  const std::uint64_t burst = burst_per_slot * slots;
+  core.set_limit(min_of(max_of(budget_floor + budget_per_slot * slots, by_use), 3 * eighth), min_of(burst, 2 * eighth));
+  limit_depots(min_of(max_of(depot_budget_floor + depot_budget_per_slot * slots, by_use), eighth), min_of(burst, eighth));
 }
 
 std::uint64_t Maintenance::levels_limit() noexcept {
@@ -121,12 +121,12 @@ std::uint64_t Maintenance::levels_limit() noexcept {
 }
 
 // Dirty spans first: that takes the fewest system calls.
-void Maintenance::shed_down_to(std::uint64_t target) noexcept {
+void Maintenance::purge_down_to(std::uint64_t target) noexcept {
   while (surplus() > target) {
     const std::uint64_t before = surplus(), excess = before - target;
     const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
     spans_.purge_down_to(dirty - min_of(dirty, excess));
-    if (surplus() > target) slabs_.shed(waste - min_of(waste, excess));
+    if (surplus() > target) slabs_.purge_down_to(waste - min_of(waste, excess));
     if (surplus() >= before && slabs_.waste() >= waste) return;  // nothing goes; else slabs that became spans may
   }
 }
@@ -139,29 +139,29 @@ std::uint64_t Maintenance::unpin() noexcept {
   return before - min_of(before, slabs_.pinned());
 }
 
-void Maintenance::tolerate(std::uint64_t bytes) noexcept {
+void Maintenance::accept_excess(std::uint64_t bytes) noexcept {
   const std::uint64_t out = slabs_.in_use_bytes();
-  tolerated_above_.store(out - out / 4, std::memory_order_relaxed);
-  tolerated_.store(bytes, std::memory_order_relaxed);
+  accepted_above_.store(out - out / 4, std::memory_order_relaxed);
+  accepted_.store(bytes, std::memory_order_relaxed);
 }
 
 // At most one thread; the others leave it to that one, which looks again when it has unlocked.
-void Maintenance::shed() noexcept {
+void Maintenance::purge_to_bound() noexcept {
   TERRACE_ASSERT(!os::LockOrder::holds_within(os::Rank::environment), "the bound is kept while a lock is held");
-  while (surplus() > surplus_bound() + tolerated() && draining_.mutex().try_lock()) {
+  while (surplus() > surplus_bound() + accepted_excess() && draining_.mutex().try_lock()) {
     update_limits();
-    const std::uint64_t target = surplus_bound() - surplus_bound() / shed_further;
+    const std::uint64_t target = surplus_bound() - surplus_bound() / purge_further;
     const std::uint64_t pinned = pinned_by_levels();
     std::uint64_t wrongly = 0;  // estimated to be pinned by the levels
     if (!level::Closed::to_this_thread() && pinned >= target / 2) wrongly = pinned - min_of(pinned, unpin());
-    shed_down_to(target);
+    purge_down_to(target);
     // Much less is live than when the levels were granted so much.
     if (!level::Closed::to_this_thread() && surplus() > surplus_bound() && levels_granted() > levels_limit()) {
       unpin();
-      shed_down_to(surplus_bound() - surplus_bound() / shed_further);
+      purge_down_to(surplus_bound() - surplus_bound() / purge_further);
     }
     const std::uint64_t bound = surplus_bound(), left = surplus();
-    tolerate(max_of(wrongly, left <= bound ? 0 : left - bound + bound / shed_further));
+    accept_excess(max_of(wrongly, left <= bound ? 0 : left - bound + bound / purge_further));
     draining_.mutex().unlock();
   }
 }
