@@ -95,7 +95,7 @@ def terrace(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
 
 def said(*arguments: object) -> tuple[int, list[str]]:
     """Status and report, without starting a Python for it: that takes longer than the rest."""
-    from terrace.command_line import parse
+    from terrace.cli import parse
     from terrace.debug.commands import run
 
     with contextlib.redirect_stdout(io.StringIO()) as written:

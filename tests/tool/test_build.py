@@ -4,7 +4,7 @@
 import os
 
 import pytest
-from terrace import build, cli, prepare
+from terrace import build, cli, library, prepare
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 
@@ -141,12 +141,12 @@ def test_a_named_library_demands_no_compiler(checkout, monkeypatch, tmp_path):
     def prepare(*_):
         raise AssertionError("installs")
 
-    library = tmp_path / "libterrace.so"
-    library.touch()
+    named = tmp_path / "libterrace.so"
+    named.touch()
     monkeypatch.setattr("terrace.prepare.prepare", prepare)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    monkeypatch.setenv("TERRACE_LIBRARY", str(library))
-    assert cli.find_library(checkout) == library
+    monkeypatch.setenv("TERRACE_LIBRARY", str(named))
+    assert library.find_library(checkout) == named
 
 
 @pytest.fixture
@@ -168,10 +168,10 @@ def no_index(checkout, monkeypatch):
 
 
 def test_without_a_package_index_run_goes_on_and_asks_once(checkout, no_index, capsys):
-    assert cli.find_library(checkout) == checkout.library
+    assert library.find_library(checkout) == checkout.library
     assert "going on without rich, tables are plain: pip could not" in capsys.readouterr().err
     (checkout.root / "src" / "base" / "bits.h").write_text("22")
-    assert cli.find_library(checkout) == checkout.library
+    assert library.find_library(checkout) == checkout.library
     assert no_index == [("run",)]
 
 

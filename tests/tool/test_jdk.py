@@ -14,7 +14,7 @@ from terrace.jdk import command as jdk
 from terrace.jdk import build as jdk_build
 from terrace.jdk import session as jdk_session
 from terrace.jdk import source as jdk_source
-from terrace.command_line import parse
+from terrace.cli import parse
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 

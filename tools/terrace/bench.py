@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib.util
 import sys
 from pathlib import Path
 
 from terrace import build
-from terrace.checkout import Checkout
+from terrace.arguments import Commands
+from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
+from terrace.prepare import prepare
 
 
 def _has_main(tree: ast.Module) -> bool:
@@ -79,3 +82,22 @@ def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
     if getattr(module, "needs_programs", lambda _: True)(arguments):
         prepare_programs(checkout)
     return int(module.main(arguments) or 0)
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser("bench", help="list the benchmarks, or run one")
+    parser.add_argument("name", nargs="?", help="which one; without a name they are listed")
+    parser.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="what the benchmark itself understands"
+    )
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    checkout = need_checkout(checkout, "bench")
+    if options.name is None:
+        return list_drivers(checkout)
+    driver = find_driver(checkout, options.name)  # before anything is installed for it
+    prepare(checkout, purposes(driver), ("bench",))
+    return run_driver(checkout, options.name, options.arguments)

@@ -70,6 +70,15 @@ def find_checkout() -> Checkout | None:
     return None
 
 
+def need_checkout(checkout: Checkout | None, subcommand: str) -> Checkout:
+    """For commands that are not there where only the library was installed."""
+    if checkout is None:
+        raise TerraceError(
+            f"`{subcommand}` needs a checkout of the sources: run ./terrace {subcommand} there"
+        )
+    return checkout
+
+
 def chosen_library() -> Path | None:
     """What $TERRACE_LIBRARY names: it wins everywhere and is never built."""
     value = os.environ.get("TERRACE_LIBRARY")

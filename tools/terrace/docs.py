@@ -9,12 +9,15 @@ docs/, sources that pages link to), headers.py (the API).
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 
-from terrace.checkout import Checkout
+from terrace.arguments import Commands
+from terrace.checkout import Checkout, need_checkout
 from terrace.messages import say
+from terrace.prepare import prepare
 
 ADDRESS = "127.0.0.1"
 CONFIG = "tools/docs/mkdocs.yml"
@@ -39,3 +42,24 @@ def build(checkout: Checkout) -> int:
 def serve(checkout: Checkout, port: int) -> int:
     """Until Ctrl-C."""
     return _mkdocs(checkout, "serve", "--dev-addr", f"{ADDRESS}:{port}")
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "docs",
+        help="make the documentation site, and check every link in it",
+        description="Writes build/site. A link to a file or heading that does not exist is an "
+        "error.",
+    )
+    parser.add_argument("--serve", action="store_true", help="show it on 127.0.0.1, until Ctrl-C")
+    parser.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="of --serve (default 8000)"
+    )
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    checkout = need_checkout(checkout, "docs")
+    prepare(checkout, (), ("docs",), ("python",))  # nothing is compiled
+    return serve(checkout, options.port) if options.serve else build(checkout)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from terrace import facts
+from terrace.arguments import Commands
+from terrace.checkout import Checkout
+from terrace.library import find_library
 from terrace.messages import count
 from terrace.report import stats
 from terrace.report.cells import human_bytes
@@ -245,3 +249,16 @@ def doctor(library: Path, *, as_json: bool) -> int:
     else:
         print_findings(findings)
     return 0 if findings["usable"] else 1
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "doctor", help="say which rung of the fallback ladder is in use here, and why"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs to read")
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    return doctor(find_library(checkout), as_json=options.json)

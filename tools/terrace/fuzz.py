@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 from pathlib import Path
 
 from terrace import build
-from terrace.checkout import Checkout
+from terrace.arguments import Commands
+from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
+from terrace.prepare import prepare
 
 PRESET = "fuzz"
 _LONGEST_INPUT = 4096  # bytes
@@ -40,9 +43,7 @@ def _program(checkout: Checkout, name: str) -> Path:
 def fuzz(checkout: Checkout, name: str, seconds: int) -> int:
     """Exit status 0 when nothing was found; a finding stays as a file beside the new corpus."""
     if name not in names(checkout):
-        raise TerraceError(
-            f"there is no fuzzer {name}; there are: {' '.join(names(checkout))}", 2
-        )
+        raise TerraceError(f"there is no fuzzer {name}; there are: {' '.join(names(checkout))}", 2)
     program = _program(checkout, name)
     grown = checkout.build / PRESET / "corpus" / name
     grown.mkdir(parents=True, exist_ok=True)
@@ -61,3 +62,26 @@ def fuzz(checkout: Checkout, name: str, seconds: int) -> int:
     if status != 0:
         say(f"fuzz: {name} found a fault: the input is {grown.parent}/{name}-*", always=True)
     return 0 if status == 0 else 1
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "fuzz",
+        help="list the fuzzers, or let one look for faults",
+        description="Builds the fuzzers with Clang's libFuzzer and runs one.",
+    )
+    parser.add_argument("name", nargs="?", help="which one; without a name they are listed")
+    parser.add_argument(
+        "--seconds", type=int, default=60, metavar="N", help="how long (default 60)"
+    )
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    checkout = need_checkout(checkout, "fuzz")
+    if options.name is None:
+        print("\n".join(names(checkout)))
+        return 0
+    prepare(checkout, ("test", "fuzz"))
+    return fuzz(checkout, options.name, options.seconds)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Finds the library that was installed with `cmake --install`, when there is no checkout."""
+"""Finds the library: a named one, the checkout's, or what `cmake --install` has installed."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-from terrace.checkout import LIBRARY_NAME
+from terrace.checkout import LIBRARY_NAME, Checkout, chosen_library
 from terrace.errors import TerraceError
 
 
@@ -46,3 +47,25 @@ def installed_library() -> Path:
         f"{LIBRARY_NAME} was not found: set TERRACE_LIBRARY to its path, or install it "
         "(cmake --install) where pkg-config or the standard library directories have it"
     )
+
+
+def find_library(checkout: Checkout | None) -> Path:
+    """$TERRACE_LIBRARY, else the checkout's (built if need be), else the installed one."""
+    chosen = chosen_library()
+    if chosen:
+        return chosen  # there is nothing to build, and rich only makes the table prettier
+    if checkout is None:
+        return installed_library()
+    from terrace import venv
+    from terrace.build import build_library, is_up_to_date
+    from terrace.prepare import prepare, went_without
+
+    # Any Python that has rich will do, but the checkout's own one is kept up to its requirements.
+    if venv.is_running_in(checkout):
+        ready = venv.has_extra(checkout, "run")
+    else:
+        ready = importlib.util.find_spec("rich") is not None
+    if (ready or went_without(checkout)) and is_up_to_date(checkout):
+        return checkout.library
+    prepare(checkout)
+    return build_library(checkout)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -14,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from terrace import build, launch
-from terrace.checkout import Checkout
+from terrace.arguments import Commands, behind_dashes
+from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import count, say
+from terrace.prepare import prepare
 from terrace.run import preloadable
 
 TARGETS = ("terrace_recorder", "terrace_trace")
@@ -171,3 +175,42 @@ def record_program(programs: Programs, options: RecordOptions) -> int:
         with contextlib.suppress(OSError):
             directory.rmdir()
     return launch.end_like(ending)
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "record",
+        help="record the malloc calls of a program, to replay them or to look at them",
+        usage="terrace record [-o FILE] [--summary] -- PROGRAM [ARGUMENT ...]\n"
+        "       terrace record --summary FILE",
+        description="Writes all calls of malloc and its relatives that PROGRAM makes to FILE, "
+        "those of its other processes to FILE.PID. Input, output, signals and exit status are "
+        "the program's. With --summary and a trace instead of -- PROGRAM, nothing is run.",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="terrace.trace", help="default terrace.trace"
+    )
+    parser.add_argument(
+        "--summary", action="store_true", help="calls, threads, memory, sizes and lifetimes"
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    runs = options.command[:1] == ["--"] or not options.summary
+    wanted = behind_dashes(options.command)
+    if not wanted or (not runs and len(wanted) > 1):
+        raise TerraceError(
+            "record: usage: terrace record [-o FILE] [--summary] -- PROGRAM [ARGUMENT ...], "
+            "or terrace record --summary FILE",
+            2,
+        )
+    checkout = need_checkout(checkout, "record")
+    if options.summary and importlib.util.find_spec("rich") is None:
+        prepare(checkout)
+    programs = find_programs(checkout)
+    if not runs:
+        return summarise(programs, wanted[0])
+    return record_program(programs, RecordOptions(wanted, options.output, options.summary))

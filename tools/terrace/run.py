@@ -6,6 +6,7 @@ The way to the program's start is short: rich and what builds are imported when 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -14,8 +15,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from terrace import launch
+from terrace import launch, messages
+from terrace.arguments import Commands, behind_dashes
+from terrace.checkout import Checkout
 from terrace.errors import TerraceError
+from terrace.library import find_library
 from terrace.messages import count, say
 from terrace.report import stats
 
@@ -147,3 +151,33 @@ def _run_and_report(library: str, options: RunOptions) -> launch.Ending:
         return ending
     finally:
         remove_directory(directory)
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a program on Terrace and show what each level did",
+        usage="terrace run [--stats | --json FILE | --quiet] -- PROGRAM [ARGUMENT ...]",
+        description="Runs PROGRAM with Terrace preloaded. Input, output, signals and exit status "
+        "are the program's; a table of what each level did follows on stderr.",
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--stats", action="store_true", help="also a table by size class and what the columns mean"
+    )
+    output.add_argument("--json", metavar="FILE", help="write the statistics to FILE instead")
+    output.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
+    parser.set_defaults(act=run)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    wanted = behind_dashes(options.command)
+    if not wanted:
+        raise TerraceError(
+            "run: no program given; usage: terrace run [OPTIONS] -- PROGRAM [ARGUMENT ...]", 2
+        )
+    messages.quiet = options.quiet
+    library = find_library(checkout)
+    return run_program(str(library), RunOptions(wanted, options.stats, options.json, options.quiet))

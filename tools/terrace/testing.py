@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace test`: builds the presets, runs their tests, ends with one line that adds them up.
+"""Builds presets, runs their tests, ends with one line that adds them up.
 
 While the tests of a preset run, the next presets are built, with less weight: many tests wait more
 than they work. Which tests a preset has is CMake's business (cmake/tests.cmake).
@@ -135,9 +135,7 @@ def _build(checkout: Checkout, preset: str, gently: bool, everything: bool) -> f
     return time.monotonic() - began
 
 
-def run_preset(
-    checkout: Checkout, preset: str, built: Future[float], choice: list[str]
-) -> Result:
+def run_preset(checkout: Checkout, preset: str, built: Future[float], choice: list[str]) -> Result:
     """Tests a preset when it is built; a build that fails is one failure. `choice` is for ctest."""
     result = Result(preset)
     _heading(f"preset {preset}")
