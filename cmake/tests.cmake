@@ -85,3 +85,22 @@ function(terrace_layer_tests prefix library)
     gtest_discover_tests(${target} TEST_PREFIX ${prefix}. PROPERTIES LABELS ${prefix} TIMEOUT 120 DISCOVERY_TIMEOUT 300)
   endforeach()
 endfunction()
+
+# A test for each test_*.py of the calling directory, PREFIX.NAME, by pytest. The environment of the checkout may be made after
+# the first configuration, so the Python that was found is not cached.
+function(terrace_python_tests prefix)
+  find_program(python python3 HINTS ${PROJECT_SOURCE_DIR}/build/.venv/bin NO_CACHE REQUIRED)
+  file(GLOB tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/test_*.py)
+  foreach(file ${tests})
+    cmake_path(GET file STEM name)
+    string(REPLACE "test_" "${prefix}." test ${name})
+    set(build dev)
+    if(name MATCHES "end_to_end$")  # with the real library
+      set(build release)
+    endif()
+    if(TERRACE_BUILD STREQUAL build)
+      add_test(NAME ${test} COMMAND ${python} ${PROJECT_SOURCE_DIR}/tests/tool/run_pytest.py ${file})
+      set_tests_properties(${test} PROPERTIES LABELS tool SKIP_RETURN_CODE 77 TIMEOUT 300)
+    endif()
+  endforeach()
+endfunction()
