@@ -18,6 +18,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = HERE / "programs"
+EXAMPLES = HERE.parent.parent / "docs" / "examples"
 SKIP = 77
 
 PARTS = ("cs", "lab")
@@ -118,6 +119,18 @@ def check_pkg_config(prefix: pathlib.Path, libdir: pathlib.Path, work: pathlib.P
         assert "libterrace" not in run("readelf", "-d", work / "static")
         run(work / "static")
         print(f"pkg-config, {compiler}: shared and static")
+
+
+def check_examples(libdir: pathlib.Path, work: pathlib.Path) -> None:
+    """Those of the guides, by the commands that the guides have."""
+    environment = {**os.environ, "PKG_CONFIG_PATH": str(libdir / "pkgconfig")}
+    examples = (("toy_runtime.c", "cc", "gnu11", "-lab"), ("counter.c", "cc", "c11", ""), ("message_pool.cpp", "c++", "c++20", ""))
+    for name, compiler, standard, part in examples:
+        flags = run("pkg-config", "--cflags", "--libs", f"terrace{part}", env=environment).split()
+        options = (f"-std={standard}", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", f"-Wl,-rpath,{libdir}")
+        run(compiler, *options, EXAMPLES / name, "-o", "example", *flags, cwd=work)
+        run(work / "example")
+    print("examples of the guides")
 
 
 def check_cmake(cmake: str, prefix: pathlib.Path, work: pathlib.Path) -> None:
@@ -222,6 +235,7 @@ def main() -> int:
         for source in ("program.c", "program.cpp"):
             shutil.copy(PROGRAMS / source, work)
         check_pkg_config(prefix, library.parent, work)
+        check_examples(library.parent, work)
         check_parts(arguments.cmake, prefix, library.parent, work)
         check_cmake(arguments.cmake, prefix, work)
         check_umem(library.parent, prefix / "include", work)
