@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("src/arch/x86_64/pop.h", "inject", "inject.mutant_no_abort_is_found", "tests/inject/all"),
         ("src/heap/slabs/slabs.cpp", "dev", "unit.WasteTest.a_thread", "tests/unit/all"),
         ("include/terrace/lab.h", "dev", "lab.Ranges.past", "tests/lab/all"),
-        ("src/shim/umem/cache.cpp", "dev", "libumem.cache_test_on_mm_cid", "tests/libumem/all"),
+        ("src/shim/umem/cache.cpp", "dev", "libumem.api_on_cpu_id", "tests/libumem/all"),
         ("src/shim/malloc.cpp", "dev", "api.thread.none", "tests/api/all"),
         ("tests/misuse/cases.py", "dev", "misuse.check.mm_cid", "tests/misuse/all"),
         ("tests/env/limits.py", "release", "env.fork_beside_stdio", None),

@@ -29,6 +29,8 @@ class Rule:
     preset: str = "dev"
 
 
+API = ("tests/api/all", "terrace_shared")  # the tests preload it
+
 # fmt: off
 RULES = (
     Rule(r".*\.md$", r"^layers\.(planted_faults_of_)?documentation|^lint\.spell|^tool\.docs$"),
@@ -36,14 +38,14 @@ RULES = (
     Rule(r"(src/arch|tests/inject)/", r"^inject\.", ("tests/inject/all",), "inject"),
     Rule(r"(src/lab|include/terrace/lab|tests/lab)", r"^lab\.([A-Z]|oracle)", ("tests/lab/all",)),
     Rule(r"(src|tests)/vmem/", r"^vmem\.", ("tests/vmem/all",)),
-    Rule(r"(src/umem|src/shim/umem|tests/libumem)/", r"^libumem\.", ("tests/libumem/all",)),
-    Rule(r"(src/shim|tests/api)/", r"^api\.", ("tests/api/all",)),
-    Rule(r"(src|include|tests/unit)/", r"^unit\.|^api\.(mm_cid|thread)", ("tests/unit/all", "tests/api/all")),
+    Rule(r"(src/umem|src/shim/umem|tests/libumem)/", r"^libumem\.(api|malloc|messages|options)", ("tests/libumem/all",)),
+    Rule(r"(src/shim|tests/api)/", r"^api\.", API),
+    Rule(r"(src|include|tests/unit)/", r"^unit\.|^api\.(mm_cid|thread)", ("tests/unit/all", *API)),
     Rule(r"tests/(misuse|stress)/", r"^\1\.", (r"tests/\1/all", "terrace_shared")),
     Rule(r"tests/(env|record|preload|fastpath)/", r"^\1\.", (), "release"),
     Rule(r"tests/tool/test_(\w*)end_to_end\.py", r"^tool\.\1end_to_end", (), "release"),
     Rule(r"tests/tool/test_(\w+)\.py", r"^tool\.\1$"),
-    Rule(r"tools/terrace/(jdk|vm|debug|record)", r"^tool\.\1(_umem|_parts|_suites)?$"),
+    Rule(r"tools/terrace/(jdk|vm|debug|record|report)", r"^tool\.\1(_umem|_parts|_suites)?$"),
     Rule(r"tools/terrace/(?:\w+/)*(\w+)\.py", r"^tool\.(\1|run|script|testing)$"),
     Rule(r"tests/(tool)/", r"^\1\."),
     Rule(r"(?:bench|tests)/(compare|peers|soak)/", r"^\1\."),
