@@ -15,7 +15,7 @@ from report import ROOT
 sys.path.append(str(ROOT / "tools"))
 
 from terrace import checkout, errors
-from terrace.jdk import build as jdk_build
+from terrace.jdk import installed
 from terrace.jdk import source as jdk_source
 
 UNLOCK = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions")
@@ -69,7 +69,7 @@ def probe(home: Path) -> Jvm:
 def stock_home(chosen: Path | None) -> Path:
     here = checkout.find_checkout()
     assert here is not None
-    return chosen or jdk_build.find_jdk(jdk_source.read_source(here))
+    return chosen or installed.find_jdk(jdk_source.read_source(here))
 
 
 def patched_home(chosen: Path | None) -> Path:

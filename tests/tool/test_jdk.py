@@ -12,6 +12,7 @@ from conftest import ROOT
 from terrace import cli
 from terrace.jdk import command as jdk
 from terrace.jdk import build as jdk_build
+from terrace.jdk import installed
 from terrace.jdk import session as jdk_session
 from terrace.jdk import source as jdk_source
 from terrace.cli import parse
@@ -232,23 +233,23 @@ def put_jdk(directory, version, compiler=True):
 def test_only_a_jdk_of_the_very_version_will_do(
     checkout, monkeypatch, tmp_path, version, compiler, good
 ):
-    monkeypatch.setattr(jdk_build, "_PLACES", (str(tmp_path / "jvm"),))
+    monkeypatch.setattr(installed, "_PLACES", (str(tmp_path / "jvm"),))
     monkeypatch.setenv("PATH", "/nosuch")
     made = put_jdk(tmp_path / "jvm" / "some", version, compiler)
     source = put_source(checkout, b"")
     if good:
-        assert jdk_build.find_jdk(source) == made
+        assert installed.find_jdk(source) == made
     else:
         with pytest.raises(TerraceError, match=r"a JDK 25\.0\.3\+9 is needed"):
-            jdk_build.find_jdk(source)
+            installed.find_jdk(source)
 
 
 def test_java_home_comes_first(checkout, monkeypatch, tmp_path):
-    monkeypatch.setattr(jdk_build, "_PLACES", (str(tmp_path / "jvm"),))
+    monkeypatch.setattr(installed, "_PLACES", (str(tmp_path / "jvm"),))
     put_jdk(tmp_path / "jvm" / "some", "25.0.3+9")
     own = put_jdk(tmp_path / "own", "25.0.3+9")
     monkeypatch.setenv("JAVA_HOME", str(own))
-    assert jdk_build.find_jdk(put_source(checkout, b"")) == own
+    assert installed.find_jdk(put_source(checkout, b"")) == own
 
 
 def test_the_time_left_follows_the_pace_of_this_build():

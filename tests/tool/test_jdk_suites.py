@@ -9,6 +9,7 @@ from terrace.jdk import command as jdk
 from terrace.jdk import apps as jdk_apps
 from terrace.jdk import gtest as jdk_gtest
 from terrace.jdk import jtreg as jdk_jtreg
+from terrace.jdk import jtreg_runner
 from terrace.jdk import page as jdk_page
 from terrace.jdk import session as jdk_session
 from terrace.jdk import stress as jdk_stress
@@ -164,7 +165,7 @@ gc/TestC.java  Error. Program `javac' timed out
 
 
 def test_a_summary_of_jtreg_is_read():
-    assert jdk_jtreg.parse_summary(SUMMARY) == {
+    assert jtreg_runner.parse_summary(SUMMARY) == {
         "gc/g1/TestA.java": PASSED,
         "gc/g1/TestB.java#id0": FAILED,
         "gc/TestC.java": "error",
@@ -254,7 +255,7 @@ def test_the_tests_of_the_queue_are_those_that_it_has_now(tmp_path):
     name = "test/hotspot/jtreg/gc/hab/TestNow.java"
     (patches / "02-tests.diff").write_text(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+now\n")
     for _ in range(2):
-        jdk_jtreg.add_tests_of_queue(Checkout(tmp_path), tests)
+        jtreg_runner.add_tests_of_queue(Checkout(tmp_path), tests)
         assert [p.name for p in earlier.parent.iterdir()] == ["TestNow.java"]
     assert not (tests.parent / "src").exists()
 
@@ -266,21 +267,21 @@ def test_a_list_has_words_and_what_is_left_out(tmp_path):
         (tmp_path / "test/gc" / name).touch()
     text = "# a comment\n\ngc/g1\n-gc/g1/TestLong.java#id0\nhotspot/jtreg:group\ngc/*.java\n"
     (tmp_path / "integrations/hotspot/some.txt").write_text(text)
-    words, left_out = jdk_jtreg.test_list(Checkout(tmp_path), "some", tmp_path / "test")
+    words, left_out = jtreg_runner.test_list(Checkout(tmp_path), "some", tmp_path / "test")
     expected = ("gc/g1", "hotspot/jtreg:group", "gc/A.java", "gc/B.java")
     assert words == [f"{tmp_path}/test/{name}" for name in expected]
     assert left_out == ["gc/g1/TestLong.java#id0"]
 
 
 def test_long_tests_are_made_shorter_and_a_source_that_has_changed_is_told(tmp_path):
-    for name, text, _ in jdk_jtreg._SHORTER:
+    for name, text, _ in jtreg_runner._SHORTER:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"@run main{text}more")
-    jdk_jtreg.shorten(tmp_path)
-    for name, _, shorter in jdk_jtreg._SHORTER:
+    jtreg_runner.shorten(tmp_path)
+    for name, _, shorter in jtreg_runner._SHORTER:
         assert (tmp_path / name).read_text() == f"@run main{shorter}more"
     with pytest.raises(TerraceError, match="has no single '120000'"):
-        jdk_jtreg.shorten(tmp_path)
+        jtreg_runner.shorten(tmp_path)
 
 
 # gtest.

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from terrace.captured import run_captured, said, watched
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.messages import progress, say
@@ -75,18 +75,9 @@ def configure(checkout: Checkout, preset: str, options: dict[str, str]) -> None:
     if _belongs_elsewhere(checkout.build / preset, checkout.root):
         command.append("--fresh")
     command += [f"-D{key}={value}" for key, value in options.items()]
-    done = subprocess.run(
-        command,
-        cwd=checkout.root,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = run_captured(command, cwd=checkout.root)
     if done.returncode != 0:
-        raise TerraceError(f"configuring preset {preset} failed:\n{done.stdout.rstrip()}")
+        raise TerraceError(f"configuring preset {preset} failed:\n{said(done)}")
 
 
 def _failed_part(lines: list[str]) -> str:
@@ -123,19 +114,9 @@ def compile_targets(
             plain=gently,
         ) as step,
         (directory / "terrace-build.log").open("w", encoding="utf-8") as log,
-        subprocess.Popen(
-            command,
-            cwd=checkout.root,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process,
+        watched(command, environment, checkout.root) as process,
     ):
-        assert process.stdout is not None
-        for line in process.stdout:
+        for line in process.stdout or ():
             lines.append(line)
             log.write(line)
             status = re.match(r"\[(\d+)/(\d+)\] (.*)", line)

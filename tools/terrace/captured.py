@@ -3,34 +3,63 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from terrace.errors import TerraceError
 
 
 def run_captured(
     command: Sequence[str],
-    environment: Mapping[str, str],
+    environment: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
     *,
     timeout: float | None = None,
     cwd: str | Path | None = None,
+    log: IO[str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Without anything to read; its status is the caller's to look at.
+    """Without anything to read; its status is the caller's to look at. With `log` it writes there.
     OSError when it can not be started, subprocess.TimeoutExpired when it was killed as too late."""
     return subprocess.run(
         list(command),
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=log or subprocess.PIPE,
+        stderr=subprocess.STDOUT if log else subprocess.PIPE,
         text=True,
         errors="replace",
         check=False,
-        stdin=subprocess.DEVNULL,
         timeout=timeout,
-        env=dict(environment),
+        env=environment,
         cwd=cwd,
     )
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """All that it has printed."""
+    return (done.stdout + done.stderr).rstrip()
+
+
+@contextlib.contextmanager
+def watched(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+) -> Iterator[subprocess.Popen[str]]:
+    """A program whose lines, also of its errors, are read from `stdout` while it runs."""
+    with subprocess.Popen(
+        list(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        cwd=cwd,
+    ) as process:
+        yield process
 
 
 def run_tool(command: list[str], **options: str | None) -> str:
@@ -41,6 +70,6 @@ def run_tool(command: list[str], **options: str | None) -> str:
     except OSError as error:
         raise TerraceError(f"{command[0]}: {error.strerror}") from error
     if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+        tail = "\n".join(said(done).splitlines()[-15:])
         raise TerraceError(f"{command[0]} failed:\n{tail}")
     return done.stdout

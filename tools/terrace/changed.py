@@ -8,12 +8,12 @@ before a change lands, all of `terrace test` must pass.
 from __future__ import annotations
 
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from terrace import build, testing
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
@@ -66,7 +66,7 @@ class Choice:
 
 
 def _git(root: Path, *words: str) -> list[str]:
-    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    done = run_captured(["git", *words], cwd=root)
     return done.stdout.splitlines() if done.returncode == 0 else []
 
 

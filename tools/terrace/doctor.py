@@ -14,6 +14,7 @@ from typing import Any
 
 from terrace import facts
 from terrace.arguments import Commands
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.library import find_library
 from terrace.messages import count
@@ -38,16 +39,7 @@ def probe(library: str, rung: str | None) -> dict[str, Any]:
         if rung is not None:
             environment[b"TERRACE_RUNG"] = rung.encode()
         program = shutil.which("true") or "/bin/true"
-        done = subprocess.run(
-            [program],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
+        done = run_captured([program], environment, timeout=_PROBE_SECONDS)
         found = stats.load_directory(directory).processes
     except subprocess.TimeoutExpired:
         return {"works": False, "message": f"no answer within {_PROBE_SECONDS} s"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
+from terrace.captured import run_captured
 from terrace.checkout import LIBRARY_NAME, Checkout, chosen_library
 from terrace.errors import TerraceError
 
@@ -18,7 +18,7 @@ from terrace.errors import TerraceError
 def _from_pkg_config() -> Iterator[Path]:
     command = [os.environ.get("PKG_CONFIG", "pkg-config"), "--variable=libdir", "terrace"]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+        answer = run_captured(command)
     except OSError:
         return
     if answer.returncode == 0 and answer.stdout.strip():

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from terrace.captured import run_captured, watched
 from terrace.errors import TerraceError
 from terrace.messages import progress, say
 
@@ -65,13 +66,7 @@ def read_packages(text: str | None = None) -> list[Package]:
 def command_version(command: str) -> tuple[int, ...]:
     """What `COMMAND --version` says first; () if it can not be run."""
     try:
-        answer = subprocess.run(
-            [command, "--version"],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        answer = run_captured([command, "--version"])
     except OSError:
         return ()
     return parse_version(answer.stdout)
@@ -106,13 +101,7 @@ def missing_packages(
 def _candidate_versions(names: list[str]) -> dict[str, tuple[int, ...]]:
     """What the archive offers; names that it does not have are absent."""
     environment = {**os.environ, "LC_ALL": "C"}
-    answer = subprocess.run(
-        ["apt-cache", "policy", *names],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    answer = run_captured(["apt-cache", "policy", *names], environment)
     versions: dict[str, tuple[int, ...]] = {}
     name = ""
     for line in answer.stdout.splitlines():
@@ -151,17 +140,9 @@ def _apt_install(prefix: list[str], names: list[str]) -> str:
     output: list[str] = []
     with (
         progress("installing distribution packages") as step,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as process,
+        watched(command) as process,
     ):
-        assert process.stdout is not None
-        for line in process.stdout:
+        for line in process.stdout or ():
             # dlstatus:3:41.5:Retrieving file 3 of 9 / pmstatus:cmake:60.0:Unpacking cmake
             status = re.match(r"(dl|pm)status:[^:]*:([0-9.]+):(.*)", line)
             if status is None:

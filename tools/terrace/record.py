@@ -9,7 +9,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from terrace import build, launch
 from terrace.arguments import Commands, behind_dashes
+from terrace.captured import run_captured
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import count, say
@@ -67,9 +67,7 @@ def find_programs(checkout: Checkout) -> Programs:
 
 def read_summary(programs: Programs, trace: str) -> Summary:
     """Status 2 and the reader's own words for a file that is no trace."""
-    done = subprocess.run(
-        [str(programs.reader), "summary", trace], capture_output=True, text=True, check=False
-    )
+    done = run_captured([str(programs.reader), "summary", trace])
     if done.returncode != 0:
         raise TerraceError(done.stderr.strip(), 2)
     summary: Summary = json.loads(done.stdout)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from terrace import build
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.venv import tool
@@ -83,7 +84,7 @@ def _fixed_addresses() -> list[str]:
     """The sanitizers' shadow does not fit every random layout: none where that is allowed."""
     prefix = ["setarch", "--addr-no-randomize"]
     try:
-        done = subprocess.run([*prefix, "true"], capture_output=True, check=False)
+        done = run_captured([*prefix, "true"])
     except OSError:
         return []
     return prefix if done.returncode == 0 else []

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
 
+from terrace.captured import run_captured, said
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
@@ -59,17 +59,9 @@ def has_extra(checkout: Checkout, extra: str) -> bool:
 
 
 def _run(command: list[str], failed: str) -> None:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    done = run_captured(command)
     if done.returncode != 0:
-        raise TerraceError(f"{failed}:\n{done.stdout.rstrip()}")
+        raise TerraceError(f"{failed}:\n{said(done)}")
 
 
 def _make(checkout: Checkout) -> None:

@@ -3,31 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import re
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
-from terrace.captured import run_captured
-from terrace.jdk.programs import COLLECTORS, compile_programs
-from terrace.jdk.session import (
-    FAILED,
-    HAB,
-    PASSED,
-    STOCK,
-    TLAB_4K,
-    Session,
-    Setting,
-    Suite,
-    usable,
-)
+from terrace.jdk.looks import Counts, look_at, run_command
+from terrace.jdk.session import HAB, TLAB_4K, Session, Setting, Suite, usable
 from terrace.messages import say
 
 SETTINGS = (
@@ -39,10 +22,7 @@ SETTINGS = (
 )
 # No collection happens, so all objects lie where the buffers do.
 _HEAP = ("-Xmx256m", "-Xmn128m")
-_PROGRAM = ("Kept", "8", "20000")
-_LONGEST = 300  # seconds for one look at the heap
 
-Counts = dict[str, int]
 Look = Callable[[Path, int, Path], str]
 
 
@@ -68,40 +48,6 @@ def difference(expected: Counts, answer: str) -> str:
     others = {name: found.get(name, 0) for name in expected}
     wrong = (f"{name}: {others[name]} instead of {expected[name]}" for name in expected)
     return "" if others == expected else "\n".join(wrong)
-
-
-def run_command(command: list[str]) -> str:
-    """What it prints; begins with 'Exception' when it fails."""
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
-    try:
-        done = run_captured(command, environment, timeout=_LONGEST)
-    except subprocess.TimeoutExpired:
-        return f"Exception: not done after {_LONGEST} s: {' '.join(command)}"
-    output = done.stdout + done.stderr
-    return output if done.returncode == 0 else f"Exception: exit status {done.returncode}: {output}"
-
-
-def _read_counts(output: IO[str] | None) -> Counts:
-    """What the program says before it is ready; nothing when it ends without being so."""
-    counts: Counts = {}
-    for line in output or ():
-        if line == "ready\n":
-            return counts
-        name, count = line.split()
-        counts[name] = int(count)
-    return {}
-
-
-@contextlib.contextmanager
-def kept(java: Path, flags: tuple[str, ...], classes: Path) -> Iterator[tuple[int, Counts]]:
-    """The running program, which waits: its process, and what it keeps."""
-    command = [str(java), *flags, "-cp", str(classes), *_PROGRAM]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        try:
-            yield process.pid, _read_counts(process.stdout)
-        finally:
-            process.kill()
 
 
 def _histogram(image: Path, *where: str) -> str:
@@ -135,21 +81,6 @@ def _looks(suite: Suite) -> dict[str, Look]:
     return {"process": _process, "core file": _core_file}
 
 
-def compare(expected: Counts, name: str, wrong_in: Callable[[], str]) -> bool:
-    """Prints a line, and what is wrong in full."""
-    start = time.monotonic()
-    wrong = wrong_in() if expected else "the program has failed"
-    seconds = time.monotonic() - start
-    print(f"{'FAILED' if wrong else 'ok':7} {name} ({seconds:.1f} s)", flush=True)
-    if wrong:
-        print(wrong, flush=True)
-    return not wrong
-
-
-def _wrong(expected: Counts, look: Look, session: Session, pid: int) -> str:
-    return difference(expected, look(session.image, pid, session.directory))
-
-
 def run(session: Session) -> Suite:
     """The installed JDK is not asked: the program knows."""
     suite = Suite("agent", session.level)
@@ -157,21 +88,8 @@ def run(session: Session) -> Suite:
     looks = _looks(suite)
     for note in suite.notes:
         say(note, always=True)
-    classes = compile_programs(session.checkout, session.stock)
-    java, began = session.image / "bin" / "java", time.monotonic()
-    for collector, setting in itertools.product(COLLECTORS, settings):
-        names = {look: f"{look}, {collector}, {setting.name}" for look in looks}
-        wanted = [look for look, name in names.items() if session.wants(name)]
-        if not wanted:
-            continue
-        flags = (f"-XX:+Use{collector}GC", *_HEAP, *setting.stock, *setting.patched)
-        with kept(java, flags, classes) as (pid, expected):
-            for look in wanted:
-                right = compare(
-                    expected, names[look], partial(_wrong, expected, looks[look], session, pid)
-                )
-                suite.put(STOCK, f"{look}, {collector}", PASSED)
-                suite.put(setting.name, f"{look}, {collector}", PASSED if right else FAILED)
-    suite.seconds = time.monotonic() - began
-    suite.print_counts()
-    return suite
+
+    def wrong(look: str, _: Setting, pid: int, expected: Counts) -> str:
+        return difference(expected, looks[look](session.image, pid, session.directory))
+
+    return look_at(session, suite, settings, _HEAP, list(looks), wrong)

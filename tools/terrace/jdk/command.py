@@ -14,7 +14,8 @@ from terrace.arguments import Commands, behind_dashes
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.jdk import agent, apps, fuzz, gtest, jtreg, page, programs, stress, watch
-from terrace.jdk.build import announce, build_jdk, find_jdk
+from terrace.jdk.build import announce, build_jdk
+from terrace.jdk.installed import find_jdk
 from terrace.jdk.session import HAB, Session, Suite
 from terrace.jdk.source import read_source, work_directory
 from terrace.messages import say

@@ -8,14 +8,24 @@ all flags off.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
+from terrace.captured import run_captured
 from terrace.errors import TerraceError
-from terrace.jdk.session import FAILED, FIVE, NOT_RUN, PASSED, STOCK, Session, Suite, usable
+from terrace.jdk.session import (
+    FAILED,
+    FIVE,
+    NOT_RUN,
+    PASSED,
+    STOCK,
+    Session,
+    Suite,
+    java_environment,
+    usable,
+)
 from terrace.jdk.source import work_directory
 
 _LONGEST = 3600
@@ -44,18 +54,10 @@ def launcher(session: Session) -> Path:
 
 def _execute(command: list[str], log: Path) -> str:
     """How it ended; what it printed is in the log."""
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
     with log.open("w", encoding="utf-8") as output:
         try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=log.parent,
-                check=False,
-                timeout=_LONGEST,
-                env=environment,
+            done = run_captured(
+                command, java_environment(), timeout=_LONGEST, cwd=log.parent, log=output
             )
         except subprocess.TimeoutExpired:
             return f"not done after {_LONGEST} s"

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.jdk.session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
 from terrace.jdk.source import integration
@@ -93,7 +93,7 @@ def _expanded(entry: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 def _commit(checkout: Checkout) -> str:
     command = ["git", "-C", str(checkout.root), "rev-parse", "--short", "HEAD"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_captured(command)
     return done.stdout.strip() or "unknown"
 
 

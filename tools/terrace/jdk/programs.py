@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from terrace.captured import run_captured, run_tool
+from terrace.captured import run_captured, run_tool, said
 from terrace.checkout import Checkout
 from terrace.jdk.session import (
     FAILED,
@@ -26,6 +25,7 @@ from terrace.jdk.session import (
     Session,
     Setting,
     Suite,
+    java_environment,
     usable,
 )
 from terrace.jdk.source import integration, work_directory
@@ -106,15 +106,14 @@ def run_once(jdk: Path, flags: tuple[str, ...], program: Program) -> str:
         shutil.rmtree(program.output, ignore_errors=True)
         program.output.mkdir(parents=True)
     command = [str(jdk / "bin" / "java"), *flags, *program.words]
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
     try:
         # Where a JVM that ends with an error puts its report.
         cwd = tempfile.gettempdir()
-        done = run_captured(command, environment, timeout=_LONGEST, cwd=cwd)
+        done = run_captured(command, java_environment(), timeout=_LONGEST, cwd=cwd)
     except subprocess.TimeoutExpired:
         return f"failed: not done after {_LONGEST} s"
     if done.returncode != 0:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-24:])
+        tail = "\n".join(said(done).splitlines()[-24:])
         return f"failed: exit status {done.returncode}\n{tail}"
     files = _tree_digest(program.output) if program.output is not None else ""
     return done.stdout + files

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from terrace.captured import run_captured
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.jdk.source import work_directory
@@ -103,6 +104,11 @@ class Suite:
         return 0 if PASSED in ran and not self.differences() else 1
 
 
+def java_environment() -> dict[str, str]:
+    """Without flags that the JVMs would take from there."""
+    return {k: v for k, v in os.environ.items() if k != "JAVA_TOOL_OPTIONS"}
+
+
 def flag_name(option: str) -> str:
     """'UseX' of -XX:+UseX, 'X' of -XX:X=1."""
     return option.removeprefix("-XX:").lstrip("+-").partition("=")[0]
@@ -113,7 +119,7 @@ def known_flags(jdk: Path) -> set[str]:
     unlock = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions")
     command = [str(jdk / "bin" / "java"), *unlock, "-XX:+PrintFlagsFinal", "-version"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_captured(command)
     except OSError as error:
         raise TerraceError(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:

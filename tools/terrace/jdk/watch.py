@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from terrace.jdk.agent import compare, kept, run_command
-from terrace.jdk.programs import COLLECTORS, compile_programs
-from terrace.jdk.session import FAILED, HAB, PASSED, STOCK, TLAB_4K, Session, Setting, Suite, usable
+from terrace.jdk.looks import Counts, look_at, run_command
+from terrace.jdk.session import HAB, TLAB_4K, Session, Setting, Suite, usable
 
 BY_THREAD, BY_CORE = "thread", "core"
 _LEVELS = (*HAB, "-XX:HABLevels=core+llc+node")
@@ -77,36 +73,20 @@ def _events(image: Path, pid: int, directory: Path) -> str:
     return run_command([str(image / "bin" / "jfr"), "print", "--events", _EVENT, str(recording)])
 
 
-Wrong = Callable[[str, str], str]
-LOOKS: dict[str, tuple[Callable[[Path, int, Path], str], Wrong]] = {
+LOOKS: dict[str, tuple[Callable[[Path, int, Path], str], Callable[[str, str], str]]] = {
     "jcmd": (_info, wrong_in_info),
     "counters": (_counters, wrong_in_counters),
     "JFR": (_events, wrong_in_events),
 }
 
 
-def _look(name: str, session: Session, pid: int, association: str) -> str:
-    answer, wrong = LOOKS[name]
-    return wrong(answer(session.image, pid, session.directory), association)
-
-
 def run(session: Session) -> Suite:
     """The installed JDK is not asked: it has no buffers."""
     suite = Suite("watch", session.level)
+
+    def wrong(look: str, setting: Setting, pid: int, _: Counts) -> str:
+        answer, wrong_in = LOOKS[look]
+        return wrong_in(answer(session.image, pid, session.directory), SETTINGS[setting])
+
     settings = usable(SETTINGS, session.image, suite)
-    classes = compile_programs(session.checkout, session.stock)
-    java, began = session.image / "bin" / "java", time.monotonic()
-    for collector, setting in itertools.product(COLLECTORS, settings):
-        wanted = [n for n in LOOKS if session.wants(f"{n}, {collector}, {setting.name}")]
-        if not wanted:
-            continue
-        flags = (f"-XX:+Use{collector}GC", *_HEAP, *setting.stock, *setting.patched)
-        with kept(java, flags, classes) as (pid, expected):
-            for name in wanted:
-                look = partial(_look, name, session, pid, SETTINGS[setting])
-                right = compare(expected, f"{name}, {collector}, {setting.name}", look)
-                suite.put(STOCK, f"{name}, {collector}", PASSED)
-                suite.put(setting.name, f"{name}, {collector}", PASSED if right else FAILED)
-    suite.seconds = time.monotonic() - began
-    suite.print_counts()
-    return suite
+    return look_at(session, suite, settings, _HEAP, list(LOOKS), wrong)
