@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _LINK = re.compile(r"(\]\()([^)#\s:]+)(?=[)#])")
 _LIST = re.compile(r"([-*]|\d+\.) ")
 _IN_LIST = re.compile(r" |([-*]|\d+\.) ")
+_TEMPLATE = "docs/adr/0000-template.md"  # in no menu
 _ASIDE = "---\nsearch: {exclude: true}\nhide: [navigation, toc]\n---\n"
 _MOST_BYTES = 64 * 1024  # a longer file is not made a page, but copied
 _LANGUAGES = {
@@ -85,7 +86,7 @@ def on_config(config: MkDocsConfig) -> None:
                 fnmatch.filter(tracked, item), key=lambda p: (not p.endswith("README.md"), p)
             )
             found += [
-                f"{p}.md" if p.endswith(".h") else p for p in paths or [item] if "template" not in p
+                f"{p}.md" if p.endswith(".h") else p for p in paths or [item] if p != _TEMPLATE
             ]
         return found
 
@@ -114,7 +115,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             result.append(_generated(config, f"{path}.md", _source_page(root, path)))
         elif path in tracked:
             result.append(File(path, str(root), site, config.use_directory_urls))
-    if template := result.get_file_from_path("docs/adr/0000-template.md"):
+    if template := result.get_file_from_path(_TEMPLATE):
         template.inclusion = InclusionLevel.NOT_IN_NAV
     return result
 

@@ -61,5 +61,5 @@ def add_parser(commands: Commands) -> None:
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, "docs")
-    prepare(checkout, (), ("docs",), ("python",))  # nothing is compiled
+    prepare(checkout, ("docs",), ("docs",), ("python",))  # nothing is compiled
     return serve(checkout, options.port) if options.serve else build(checkout)
