@@ -361,9 +361,13 @@ def test_the_page_has_what_was_found(session):
         "on": {"A": FAILED, "B": FAILED},
         "flip": {"A": PASSED},
     }
+    path = made.checkout.root / "docs/guide/jdk-tests.md"
+    path.write_text("By hand.\n\n## jtreg\n\nAbout it.\n\nNot run.\n\n## apps\n\nNot run.\n")
     jdk_page.record(made, Suite("jtreg", "release", results, ["a note"], 600))
     jdk_page.record(made, Suite("stress", "fastdebug", {STOCK: {"C": PASSED}, "on": {"C": PASSED}}))
-    page = (made.checkout.root / "docs/guide/jdk-tests.md").read_text()
+    page = path.read_text()
+    assert page.startswith("By hand.\n\n## programs\n\nNot run.")
+    assert "## jtreg\n\nAbout it.\n\n2 tests in 3 settings" in page
     assert "| stock | 1 | 1 | 0 | 0 |  |" in page
     assert "| on | 0 | 2 | 0 | 0 | 1 |" in page
     assert "| flip | 1 | 0 | 0 | 1 | 0 |" in page

@@ -16,6 +16,7 @@ from terrace.vm import tests as vm_tests
 from terrace.errors import TerraceError
 from terrace.vm.results import MARK
 from terrace.vm.rows import FOUR, ONE, TWO_SOCKETS, Row
+from conftest import ROOT
 from vm_support import ALL, BUILD, MACHINE, ROW, console, listed, read, result, stresses
 
 # ---- the matrix
@@ -270,7 +271,7 @@ def failed_outcome():
 
 
 def test_the_page_names_what_failed_and_what_was_not_run():
-    text = vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, {})
+    text = vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, "")
     assert f"| `{ROW.name}` | 7.3 | 2.41 | cpu_id | 1 | 1 | 0 | failed | - | 0 |" in text
     assert f"- `{ROW.name}`: `a`: status 1" in text
     assert f"| `{OTHER.name}` |  |  |  |  |  |  | not run |" in text
@@ -282,15 +283,22 @@ def test_the_page_tells_what_was_foreign_between_caches():
     near = result("vm.traffic_on_cpu_id") | {"output": line.format(1, 1000, 0)}
     far = near | {"output": near["output"] + line.format(4, 1100, 1050) + line.format(6, 900, 900)}
     for what, told in ((near, "| one cache |"), (far, "| 1,950 of 2,000 |")):
-        assert told in vm_page.page([ROW], {ROW.name: read(console(MACHINE, what))}, {})
+        assert told in vm_page.page([ROW], {ROW.name: read(console(MACHINE, what))}, "")
 
 
 def test_the_page_keeps_what_another_machine_ran():
-    earlier = vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, {})
+    earlier = "By hand.\n\n" + vm_page.page([ROW, OTHER], {ROW.name: failed_outcome()}, "")
     passed = read(console(MACHINE, result("a"), result("b"), {"kind": "end"}))
-    text = vm_page.page([ROW, OTHER], {OTHER.name: passed}, vm_page.kept(earlier))
+    text = vm_page.page([ROW, OTHER], {OTHER.name: passed}, earlier)
     assert f"- `{ROW.name}`: `a`: status 1" in text
     assert f"| `{ROW.name}` | 7.3 | 2.41 | cpu_id | 1 | 1 | 0 | failed |" in text
     assert "not run |" not in text
-    again = vm_page.page([ROW, OTHER], {ROW.name: passed}, vm_page.kept(text))
+    assert text.startswith("By hand.\n\n| guest |")
+    again = vm_page.page([ROW, OTHER], {ROW.name: passed}, text)
     assert "status 1" not in again
+
+
+def test_the_page_names_the_guests_that_have_all_tests():
+    said = " ".join((ROOT / "docs/guide/kernels.md").read_text("utf-8").partition("| guest |")[0].split())
+    full = [f"`{row.name}`" for row in vm_rows.ROWS if not row.brief]
+    assert f"on {', '.join(full[:-1])} and {full[-1]} also the API" in said

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""docs/guide/jdk-tests.md, from integrations/hotspot/results.json: what the suites found."""
+"""docs/guide/jdk-tests.md, from integrations/hotspot/results.json: what the suites found.
+
+The page's introduction, and the first paragraph on each suite, are written by hand, in the page.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,54 +25,7 @@ SUITES = (
 )
 # A part of them that runs is put to what ran before, on the same level.
 IN_PARTS = ("areas", "fuzz")
-_ABOUT = {
-    "programs": "Programs that compute what does not depend on the JVM; each output, and each\n"
-    "file, is compared. HotSpot turns `UseNUMA` off where there is one node, and `UseLargePages`\n"
-    "where no huge page is reserved, as on the machine of these results\n"
-    "([by hand](../../integrations/hotspot/README.md#tests): two pretended nodes).",
-    "apps": "Lucene indexes and searches, H2 processes orders after TPC-C, Scala's compiler\n"
-    "compiles a library: the same output and the same class files.",
-    "jtreg": "HotSpot's regression tests of\n"
-    "[jtreg.txt](../../integrations/hotspot/jtreg.txt). A test that takes no flags from outside\n"
-    '(`vm.flagless`), or is for a collector that is not compiled, is "not run" there. One that\n'
-    "ends otherwise than on the installed JDK runs once more on both, and a note tells of it.\n"
-    "TestRevPtrsForInvokeDynamic fails on the installed JDK: the agent's search for references\n"
-    "meets a constant pool that it takes to be corrupt.",
-    "tier1": "HotSpot's first tier of tests of the collectors\n"
-    "([tier1.txt](../../integrations/hotspot/tier1.txt)), in the same way. TestObjectGraphAfterGC\n"
-    "fails on the installed JDK: a collection that it asks for is a mixed one, which it takes to\n"
-    "be a fault.",
-    "areas": "HotSpot's and the JDK's tests of what creates objects in ways of its own\n"
-    "([areas.txt](../../integrations/hotspot/areas.txt)), in the same way.",
-    "hab": "The queue's own tests, `test/hotspot/jtreg/gc/hab` in the patched source, with the\n"
-    "flags that they bring. The installed JDK does not know these: its row is what has to be.",
-    "gtest": "HotSpot's unit tests, linked with a patched libjvm with assertions. The installed\n"
-    "JDK has none: `stock` is that library with all flags off. The three tests\n"
-    "`decoder_get_source_info_valid` read debug information, which this library does not have.",
-    "agent": "`jhsdb` walks the heap of a process, and of a core file of it: as many objects of\n"
-    "each class as the program says that it keeps.",
-    "watch": "What `jcmd GC.hab_info`, the counters and the event of JFR tell of a running\n"
-    "program.",
-    "stress": "1,000 threads allocate, keep and check objects, with assertions,\n"
-    "`VerifyBeforeGC` and `VerifyAfterGC`.",
-    "fuzz": "Programs made from seeds\n"
-    "([Ways](../../integrations/hotspot/programs/Ways.java)) that allocate in\n"
-    "every way there is, of classes that are used for the first time before and after the code\n"
-    "was compiled. Each test is a choice of flags, of several programs.",
-}
-_INTRODUCTION = """# The patched HotSpot under tests
-
-The same tests on an installed JDK and on the one with the patches of
-[integrations/hotspot](../../integrations/hotspot/README.md), with the buffers in five settings and
-more. `./terrace jdk test` runs all of it, `--suite NAME` a part, and writes this page.
-
-The page names the tests that failed, or ended in an error, in some setting. The result of each
-test in each setting is in [results.json](../../integrations/hotspot/results.json).
-
-"Unlike stock" counts the tests that ended otherwise than on the installed JDK: 0 is what has to be
-there.
-
-"""
+_GENERATED = re.compile(r"Not run\.|\d+ tests in ")
 
 
 def _compressed(results: dict[str, dict[str, str]]) -> dict[str, Any]:
@@ -155,7 +112,8 @@ def record(session: Session, suite: Suite) -> None:
     known[suite.name] = entry
     path.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     page_path = session.checkout.root / "docs" / "guide" / "jdk-tests.md"
-    page_path.write_text(page(known), encoding="utf-8")
+    before_now = page_path.read_text(encoding="utf-8") if page_path.exists() else ""
+    page_path.write_text(page(known, before_now), encoding="utf-8")
 
 
 def _row(cells: list[str]) -> str:
@@ -210,7 +168,9 @@ def _others(entry: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _section(name: str, entry: dict[str, Any]) -> list[str]:
+def _section(entry: dict[str, Any] | None) -> list[str]:
+    if entry is None:
+        return ["Not run.", ""]
     tests, settings = len(entry["tests"]), len(entry["settings"])
     about = (
         f"{tests} tests in {settings} settings, a {entry['level']} build, {entry['minutes']} "
@@ -218,17 +178,26 @@ def _section(name: str, entry: dict[str, Any]) -> list[str]:
     )
     notes = [f"- {note}" for note in entry["notes"]]
     return [
-        *(f"## {name}", "", _ABOUT[name], "", about, "", *_counts(_expanded(entry)), ""),
+        *(about, "", *_counts(_expanded(entry)), ""),
         *([*notes, ""] if notes else []),
         *_others(entry),
     ]
 
 
-def page(known: dict[str, Any]) -> str:
+def _by_hand(page: str) -> tuple[str, dict[str, str]]:
+    """The introduction, and what is said of each suite."""
+    introduction, *rest = re.split(r"^## (\w+)\n\n", page, flags=re.MULTILINE)
+    first = {
+        name: body.partition("\n\n")[0] for name, body in zip(rest[::2], rest[1::2], strict=True)
+    }
+    return introduction, {n: text for n, text in first.items() if not _GENERATED.match(text)}
+
+
+def page(known: dict[str, Any], earlier: str) -> str:
     """In the order of the suites; one that has not run is said to be so."""
+    introduction, about = _by_hand(earlier)
     lines: list[str] = []
     for name in SUITES:
-        lines += (
-            _section(name, known[name]) if name in known else [f"## {name}", "", "Not run.", ""]
-        )
-    return _INTRODUCTION + "\n".join(lines).rstrip("\n") + "\n"
+        said = [about[name], ""] if name in about else []
+        lines += [f"## {name}", "", *said, *_section(known.get(name))]
+    return introduction + "\n".join(lines).rstrip("\n") + "\n"

@@ -159,8 +159,8 @@ def write_page(checkout: Checkout) -> Path:
     """From all results there are, also those of earlier runs; what the page tells of others stays."""
     outcomes = results.load(checkout.build / "vm" / "results")
     path = checkout.root / "docs" / "guide" / "kernels.md"
-    kept = page.kept(path.read_text("utf-8") if path.exists() else "")
-    path.write_text(page.page(ROWS, outcomes, kept), "utf-8")
+    earlier = path.read_text("utf-8") if path.exists() else ""
+    path.write_text(page.page(ROWS, outcomes, earlier), "utf-8")
     return path
 
 
