@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Tables on the terminal and as Markdown, plots as SVG."""
+"""What a driver says, on the terminal, as Markdown and as one HTML file that needs nothing else; plots as SVG."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from terminal import Console, drawn  # first, as it says what is not here
+from terminal import Table as Shown
 
 import hardware
-from terminal import Console, Table
+import jinja2
+from markupsafe import Markup
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 
 
 def arguments(description: str | None, argv: Sequence[str], rounds: int) -> argparse.Namespace:
@@ -31,60 +37,159 @@ def arguments(description: str | None, argv: Sequence[str], rounds: int) -> argp
     return options
 
 
+@dataclass(frozen=True)
+class Table:
+    """Cells are what str() makes of them; one with an `order` is sorted by that."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    name: str = ""
+    title: str = ""
+    help: str = ""
+    marked: str = ""  # the row whose first cell says this stands out
+    bests: frozenset[tuple[int, int]] = field(default_factory=frozenset)  # row and column of the cells that stand out
+
+    def markdown(self) -> list[str]:
+        lines = ["| " + " | ".join(self.columns) + " |", "|---" + "|--:" * (len(self.columns) - 1) + "|"]
+        return lines + ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in self.rows] + [""]
+
+    def print(self, console: Console) -> None:
+        shown = Shown(title=self.title or None)
+        for i, column in enumerate(self.columns):
+            shown.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
+        for row in self.rows:
+            shown.add_row(*(str(cell).replace("[", "\\[") for cell in row))
+        console.print(shown)
+
+
+Block = tuple[str, Any]  # what page.html has to do with it: its kind, and what it shows
+
+
+def page(title: str, where: str, blocks: Iterable[Block], links: Sequence[tuple[str, str]] = ()) -> str:
+    """An HTML file. `links` are names of blocks, and what they are called at its head."""
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    # The text of a script must not contain what would end it.
+    environment.filters["json"] = lambda figure: Markup(figure.to_json().replace("<", "\\u003c"))
+    blocks, plotly = list(blocks), ""
+    if any(kind == "plot" for kind, _ in blocks):
+        from plotly.offline import get_plotlyjs
+
+        plotly = Markup(get_plotlyjs().replace("</script", "<\\/script"))
+    return environment.get_template("page.html").render(title=title, where=where, blocks=blocks, links=links, plotly=plotly)
+
+
 class Report:
-    """Collects what a driver says, after a line on the machine; the same goes to the terminal and into NAME.md."""
+    """Collects what a driver says, after a line on the machine, for the terminal and NAME.md; with a title also for NAME.html."""
 
-    HEAD = 2  # lines on the machine
-
-    def __init__(self, name: str, out: Path) -> None:
-        self._path = out / f"{name}.md"
+    def __init__(self, name: str, out: Path, title: str = "", checks_first: bool = False) -> None:
+        """`checks_first`: the figures to be reached stand at the head of what is written, not at its end."""
+        self._path, self._title, self._checks_first = out / f"{name}.md", title, checks_first
         self._where = hardware.sentence()
-        self._lines: list[str] = [self._where, ""]
+        self._blocks: list[Block] = []
+        self._lines: list[list[str]] = []  # in Markdown, of each block
+        self._checks: list[tuple[str, str, str, bool | None]] = []
         self._console = Console(width=None if sys.stdout.isatty() else 120)
         self._console.print(self._where, markup=False, highlight=False)
 
+    def _put(self, kind: str, block: Any, *lines: str) -> None:
+        self._blocks.append((kind, block))
+        self._lines.append(list(lines))
+
+    def _tell(self, kind: str, text: str, line: str) -> None:
+        self._put(kind, text, line, "")
+        self._console.print(line, highlight=False)
+
+    def head(self, text: str) -> None:
+        self._tell("head", text, f"## {text}")
+
     def say(self, text: str) -> None:
-        self._lines += [text, ""]
-        self._console.print(text, highlight=False)
+        self._tell("say", text, text)
+
+    def finding(self, agrees: bool | None, text: str, why: str = "") -> None:
+        """A sentence on what the paper says, and whether the numbers say so, too; `why` they do not, as far as that is known. None:
+        a part of it was not measured, and nothing is said."""
+        if agrees is not None:
+            text += f" Why: {why}." if why and not agrees else ""
+            kind = "agrees" if agrees else "differs"
+            self._tell(kind, text, f"{kind}: {text}")
+
+    def check(self, what: str, found: str, limit: str, met: bool | None) -> None:
+        """A figure that is to be reached; all of them end up in one table. None: it was not measured."""
+        self._checks.append((what, found, limit, met))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        table = Table()
-        for i, column in enumerate(columns):
-            table.add_column(column, justify="left" if i == 0 else "right")
-        cells = [[str(cell) for cell in row] for row in rows]
-        for row in cells:
-            table.add_row(*row)
-        self._console.print(table)
-        self._lines.append("| " + " | ".join(columns) + " |")
-        self._lines.append("|" + "|".join(["---"] + ["--:"] * (len(columns) - 1)) + "|")
-        self._lines += ["| " + " | ".join(row) + " |" for row in cells] + [""]
+        table = Table(columns, rows)
+        table.print(self._console)
+        self._put("table", table, *table.markdown())
+
+    def panels(
+        self, name: str, rows: int, columns: int, draw: Callable[[list[Any]], None], size: tuple[float, float] = (5, 3.8)
+    ) -> None:
+        """`draw` gets the axes, row by row; the plot goes to NAME.svg and into the page."""
+        fig, axes = figures(rows, columns, *size, shared=False)
+        draw(axes)
+        self._show(name, lambda path: save(fig, path))
+
+    def terminal(self, name: str, title: str, text: str) -> None:
+        """What a command has printed, as it looks on a terminal: goes to NAME.svg and into the page."""
+        self._show(name, lambda path: path.write_text(drawn(title, text)))
+
+    def _show(self, name: str, write: Callable[[Path], object]) -> None:
+        path = self._path.with_name(f"{name}.svg")
+        write(path)
+        text = path.read_text()
+        self._put("picture", Markup(text[text.index("<svg") :]), f"![{name}]({path.name})", "")
+
+    def _put_checks(self) -> None:
+        before = len(self._blocks)
+        self.head("Figures to be reached")
+        reached = {True: "yes", False: "NO", None: "-"}
+        self.table(["what", "found", "limit", "reached"], [[a, b, c, reached[met]] for a, b, c, met in self._checks])
+        if self._checks_first:
+            for parts in (self._blocks, self._lines):
+                parts[:] = parts[before:] + parts[:before]
 
     def close(self) -> None:
-        self._path.write_text("\n".join(self._lines))
+        if self._checks:
+            self._put_checks()
+        self._path.write_text("\n".join([self._where, "", *(line for lines in self._lines for line in lines)]))
+        if self._title:
+            self._path.with_suffix(".html").write_text(page(self._title, self._where, self._blocks), encoding="utf-8")
         self._console.print(f"[dim]{self._path.parent}: {self._path.name} and what goes with it[/dim]")
 
 
-def figures(count: int, width: float, height: float):  # type: ignore[no-untyped-def]
-    """A matplotlib figure with sets of axes side by side, all of the same scale, and reproducible SVG."""
+Part = Callable[[argparse.Namespace, Report], None]
+
+
+def run_parts(description: str | None, argv: Sequence[str], parts: Mapping[str, Part], name: str, title: str, can_store: bool = True) -> int:
+    """A driver of several parts, by the names that they are asked for by, on one page; without names all of them. `can_store`: with
+    --stored they show what was measured before."""
+    stored = can_store and "--stored" in argv
+    options = arguments(description, [a for a in argv if a not in parts and not (stored and a == "--stored")], rounds=5)
+    options.stored = stored
+    report = Report(name, options.out, title)
+    for part in [a for a in argv if a in parts] or parts:
+        parts[part](options, report)
+    report.close()
+    return 0
+
+
+def figures(rows: int, columns: int, width: float, height: float, shared: bool = True) -> tuple[Any, list[Any]]:
+    """A matplotlib figure with sets of axes, row by row, all of the same scale if `shared`, and reproducible SVG."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "terrace"
     import matplotlib.pyplot as plt
 
-    fig, axes = plt.subplots(1, count, figsize=(count * width, height), layout="constrained", squeeze=False, sharex=True, sharey=True)
+    size = (columns * width, rows * height)
+    fig, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharex=shared, sharey=shared)
     for one in axes.flat:
         one.grid(alpha=0.3)
     return fig, list(axes.flat)
 
 
-def figure(width: float = 8, height: float = 4.5):  # type: ignore[no-untyped-def]
-    """With one set of axes."""
-    fig, (axes,) = figures(1, width, height)
-    return fig, axes
-
-
-def plain_numbers(*axes, steps: Sequence[float] = ()) -> None:  # type: ignore[no-untyped-def]
+def plain_numbers(*axes: Any, steps: Sequence[float] = ()) -> None:
     """Ticks of a logarithmic axis as people write them: 2, 1,000. `steps`: which of a decade, if not only the first."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -96,10 +201,8 @@ def plain_numbers(*axes, steps: Sequence[float] = ()) -> None:  # type: ignore[n
         axis.set_minor_formatter(NullFormatter())
 
 
-def can_plot(options: argparse.Namespace) -> bool:
-    """In a smoke test, tables are enough where there is no matplotlib."""
-    return not options.smoke or importlib.util.find_spec("matplotlib") is not None
+def save(fig: Any, path: Path) -> None:
+    import matplotlib.pyplot as plt
 
-
-def save(fig, path: Path) -> None:  # type: ignore[no-untyped-def]
     fig.savefig(path, metadata={"Date": None})
+    plt.close(fig)

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the benchmarks use of rich; without it a benchmark counts as skipped."""
+"""What the benchmarks use of rich; without their Python packages a benchmark counts as skipped."""
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import re
 import sys
 
-try:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.table import Table
-except ImportError:
-    print("skipped: the Python packages of the benchmarks are not here; `terrace bench` installs them", file=sys.stderr)
+NEEDED = ("jinja2", "matplotlib", "numpy", "pandas", "plotly", "psutil", "rich", "scipy")
+
+if absent := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
+    print(f"skipped: no {', '.join(absent)} in this Python; `terrace bench` installs them", file=sys.stderr)
     sys.exit(77)
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 __all__ = ["BarColumn", "Console", "MofNCompleteColumn", "Progress", "Table", "TextColumn", "TimeRemainingColumn", "drawn"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib.util
 import json
 import os
 import signal
@@ -29,13 +28,12 @@ from campaign import Plan, measure_all
 from findings import findings
 from interleave import Subject
 from merged import MergeError
-from report import ROOT
+from report import ROOT, Table
 from store import FORMAT, ChangedError, Header, InUseError, Store
 from summary import OURS, Comparison
-from tables import Table, all_tables, as_json, failures, losses, overview
+from tables import all_tables, as_json, failures, losses, overview
 from terminal import Console
-from terminal import Table as Shown
-from webpage import has_plotting, markdown, page, where_and_when
+from webpage import as_markdown, content, document, where_and_when
 from workload import Workload
 
 SMOKE = 2  # workloads
@@ -176,23 +174,14 @@ def _raw(data: Comparison, sentences: Sequence[str]) -> str:
     return json.dumps(content | {"measurements": measured}, indent=1) + "\n"
 
 
-def _print(console: Console, table: Table) -> None:
-    shown = Shown(title=table.title)
-    for i, column in enumerate(table.columns):
-        shown.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
-    for row in table.rows:
-        shown.add_row(*(str(cell).replace("[", "\\[") for cell in row))
-    console.print(shown)
-
-
 def write(store: Store, out: Path, console: Console) -> Comparison:
     data = Comparison(store)
     sentences = list(findings(data))
-    (out / "compare.html").write_text(page(data, sentences), encoding="utf-8")
-    (out / "compare.md").write_text(markdown(data, sentences), encoding="utf-8")
+    shown = content(data, sentences)
+    (out / "compare.html").write_text(document(shown), encoding="utf-8")
+    (out / "compare.md").write_text(as_markdown(shown), encoding="utf-8")
     (out / "compare.json").write_text(_raw(data, sentences), encoding="utf-8")
-    if importlib.util.find_spec("matplotlib") is not None:
-        picture.draw(data, out / "compare.svg")
+    picture.draw([("", data)], out / "compare.svg")
     console.print(where_and_when(data), markup=False, highlight=False)
     _tell(console, (overview(data), losses(data), failures(data)), sentences, out / "compare.html")
     return data
@@ -201,10 +190,10 @@ def write(store: Store, out: Path, console: Console) -> Comparison:
 def _tell(console: Console, tables: Sequence[Table], sentences: Sequence[str], page_at: Path) -> None:
     for table in tables:
         if table.rows:
-            _print(console, table)
+            table.print(console)
     for sentence in sentences:
         console.print(f"- {sentence}", markup=False, highlight=False)
-    console.print(f"{page_at}" + ("" if has_plotting() else " (without plots: plotly is not there)"), markup=False)
+    console.print(f"{page_at}", markup=False)
 
 
 def _merge(options: argparse.Namespace, console: Console) -> int:

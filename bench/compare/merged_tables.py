@@ -12,10 +12,11 @@ from medians import ENOUGH
 from merged import Machine, Merged
 from metrics import CPU, PEAK, SETTLED, TIME, WORK_METRICS, Metric
 from summary import LOST, OURS, WON
-from tables import NOTHING, Cell, Table, estimate, shown, version, word
+from report import Table
+from tables import NOTHING, TIMES, Cell, Rows, bests, estimate, shown, version, word
 
 SHARED = "Over those workloads that every machine has measured; [3 of 4]: not all of them know this quantity, or one failed."
-COLUMNS = (*((f"time, {s}", TIME, s) for s in ("all", *GROUPS)), *((m.title, m, "all") for m in (CPU, PEAK, SETTLED)))
+COLUMNS = (*TIMES, *((m.title, m, "all") for m in (CPU, PEAK, SETTLED)))
 
 
 def _to_others(machine: Machine, metric: Metric, section: str, others: list[str] | None) -> Cell:
@@ -26,7 +27,7 @@ def _by_machine(data: Merged, name: str, title: str, told: str, others: list[str
     """A row per machine; a quantity that no machine knows is left out."""
     present = [c for c in COLUMNS if any(m.data.known(c[1], c[2]) for m in data.machines)]
     rows = [[word(m.label), *(_to_others(m, metric, section, others) for _, metric, section in present)] for m in data.machines]
-    return Table(name, title, f"{told} {SHARED}", ["machine", *(column for column, _, _ in present)], rows, marked="")
+    return Table(["machine", *(column for column, _, _ in present)], rows, name, title, f"{told} {SHARED}")
 
 
 def summary(data: Merged) -> Table:
@@ -53,25 +54,25 @@ def _mean(data: Merged, machine: Machine, metric: Metric, section: str, allocato
 
 def means(data: Merged, metric: Metric, section: str = "all") -> Table:
     """A row per allocator, a column per machine."""
-    rows = [
-        [word(shown(a, data.reference)), *(_mean(data, m, metric, section, a) for m in data.machines)] for a in [*data.allocators, AGAIN]
-    ]
+    rows: Rows = [[word(shown(a, data.reference)), *(_mean(data, m, metric, section, a) for m in data.machines)]
+                  for a in [*data.allocators, AGAIN]]
     part = "" if section == "all" else f", {section}"
+    columns = ["allocator", *(m.label for m in data.machines)]
     return Table(
+        columns,
+        rows,
         f"means-{metric.key}" if section == "all" else f"per-means-{section}",
         f"Geometric means relative to {data.reference}: {metric.title}{part}",
         f"A dash: that machine did not have the allocator. {SHARED}",
-        ["allocator", *(m.label for m in data.machines)],
-        rows,
-        best=True,
+        OURS,
+        bests(columns, rows),
     )
 
 
 def _ratio(machine: Machine, metric: Metric, workload: str) -> Cell:
     """Terrace's to the best other of that machine, with its name."""
     found = machine.data.against_other(metric, workload)
-    failed = next((f for f in machine.data.failures if (f.workload, f.allocator) == (workload, OURS)), None)
-    told = f"failed {failed.times} of {failed.runs}" if failed else ""
+    told = machine.data.failed(workload, OURS)
     if found is None:
         return Cell(told) if told else NOTHING
     ratio = found.ratio
@@ -82,13 +83,12 @@ def _ratio(machine: Machine, metric: Metric, workload: str) -> Cell:
 def per_workload(data: Merged, metric: Metric) -> Table:
     rows = [[word(w), word(info["group"]), *(_ratio(m, metric, w) for m in data.machines)] for w, info in data.workloads.items()]
     return Table(
+        ["workload", "group", *(m.label for m in data.machines)],
+        [row for row in rows if any(cell != NOTHING for cell in row[2:])],
         f"per-{metric.key}",
         f"Every workload: {metric.title}, Terrace relative to the best other allocator",
         "The ratio, which other allocator is the best on that machine, and the 95 % interval. After the slash of a workload's name: "
         "threads; cores: one thread per core. A dash: that machine did not measure it.",
-        ["workload", "group", *(m.label for m in data.machines)],
-        [row for row in rows if any(cell != NOTHING for cell in row[2:])],
-        marked="",
     )
 
 
@@ -99,12 +99,7 @@ def failures(data: Merged) -> Table:
             who = shown(f.allocator, machine.data.reference)
             rows.append([word(machine.label), word(f.workload), word(who), Cell(f"{f.times} of {f.runs}", f.times), word(f.reason)])
     columns = ["machine", "workload", "allocator", "failed", "why"]
-    return Table("failures", "What failed", "A workload fails if its program ends badly, gives a wrong result or takes too long.",
-                 columns, rows, marked="")  # fmt: skip
-
-
-def _fact(text: str | None) -> Cell:
-    return word(text) if text else NOTHING
+    return Table(columns, rows, "failures", "What failed", "A workload fails if its program ends badly, gives a wrong result or takes too long.")
 
 
 def machines(data: Merged) -> Table:
@@ -118,14 +113,14 @@ def machines(data: Merged) -> Table:
         ("Terrace's commit", [info.get("commit") for info in ours]),
         ("file", [m.path.name for m in data.machines]),
     ]
-    return Table("machine", "The machines", "As each file says.", ["", *(m.label for m in data.machines)],
-                 [[word(name), *map(_fact, facts)] for name, facts in described], marked="")  # fmt: skip
+    rows = [[word(name), *map(word, facts)] for name, facts in described]
+    return Table(["", *(m.label for m in data.machines)], rows, "machine", "The machines", "As each file says.")
 
 
 def allocators(data: Merged) -> Table:
-    rows = [[word(a), *(_fact(_version(m, a)) for m in data.machines)] for a in data.allocators]
+    rows = [[word(a), *(word(_version(m, a)) for m in data.machines)] for a in data.allocators]
     columns = ["allocator", *(m.label for m in data.machines)]
-    return Table("allocators", "The allocators", "Version, mode and settings of each.", columns, rows)
+    return Table(columns, rows, "allocators", "The allocators", "Version, mode and settings of each.", OURS)
 
 
 def _version(machine: Machine, allocator: str) -> str | None:

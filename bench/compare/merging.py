@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,8 +15,9 @@ from medians import Estimate
 from merged import Machine, Merged, merge
 from merged_plots import all_plots
 from metrics import TIME, WORK_METRICS
-from tables import Table, as_json
-from webpage import Content, as_markdown, document, has_plotting
+from report import Table
+from tables import as_json
+from webpage import Content, as_markdown, document
 
 TITLE = "Terrace beside other allocators, on several machines"
 TOLD = ("machine", f"per-{TIME.key}", f"means-{TIME.key}", "summary", "alike")  # on the terminal, what matters most at the end
@@ -56,13 +56,11 @@ def report(paths: Sequence[Path], out: Path) -> tuple[list[Table], list[str]]:
     """Raises MergeError. Gives the tables and sentences for the terminal."""
     data = merge(paths)
     shown, sentences = tables.all_tables(data), list(tables.sentences(data))
-    plots = all_plots(data) if has_plotting() else ()
-    content = Content(TITLE, _where(data), sentences, shown, plots, LINKS)
+    content = Content(TITLE, _where(data), sentences, shown, all_plots(data), LINKS)
     out.mkdir(parents=True, exist_ok=True)
     (out / "merged.html").write_text(document(content), encoding="utf-8")
     (out / "merged.md").write_text(as_markdown(content), encoding="utf-8")
     (out / "merged.json").write_text(_raw(data, sentences, shown), encoding="utf-8")
-    if importlib.util.find_spec("matplotlib") is not None:
-        picture.draw_side_by_side([(m.label, m.shared) for m in data.machines], out / "merged.svg")
+    picture.draw([(m.label, m.shared) for m in data.machines], out / "merged.svg")
     told = {t.name: t for t in shown}
     return [told[name] for name in TOLD if name in told], sentences

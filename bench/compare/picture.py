@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from metrics import PEAK, TIME
-from report import figure, figures, save
+from report import figures, save
 from summary import OURS, Comparison
 
 
@@ -24,15 +24,10 @@ def _panel(axes: Any, data: Comparison) -> None:
              ylabel=f"peak memory over {data.reference}'s")
 
 
-def draw(data: Comparison, path: Path) -> None:
-    fig, axes = figure(7, 4.2)
-    _panel(axes, data)
-    save(fig, path)
-
-
-def draw_side_by_side(named: Sequence[tuple[str, Comparison]], path: Path) -> None:
+def draw(named: Sequence[tuple[str, Comparison]], path: Path) -> None:
     """A panel for each, all with the same axes."""
-    fig, panels = figures(len(named), 5.5, 4.2)
+    width = 5.5 if len(named) > 1 else 7
+    fig, panels = figures(1, len(named), width, 4.2)
     for axes, (name, data) in zip(panels, named, strict=True):
         _panel(axes, data)
         axes.set_title(name, fontsize="medium")

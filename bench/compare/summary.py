@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import medians
+import numpy as np
 from catalogue import GROUPS, SCALING
 from interleave import AGAIN
 from medians import Estimate
@@ -54,39 +55,29 @@ class Comparison:
         self.workloads = [key for key in self.header.workloads if key in measured]
         self._drawn = medians.draws(self.rounds)
         # An instance's own caches: the page asks for the same ratio in several places.
-        self.ratios: Callable[[Metric, str, str, str], list[float | None]] = lru_cache(None)(self._ratios)
-        self.best: Callable[[Metric, str], str | None] = lru_cache(None)(self._best)
+        self.ratio = lru_cache(None)(self._ratio)
         self._drawn_medians = lru_cache(None)(self._draw)
 
     # Per workload
 
-    def values(self, metric: Metric, workload: str, allocator: str) -> list[float | None]:
-        """Per round; None where it was not measured, failed or does not know this quantity."""
+    def _values(self, metric: Metric, workload: str, allocator: str) -> medians.Row:
+        """Per round; nan where it was not measured, failed or does not know this quantity."""
         found = self._table.get((metric.kind, workload, allocator), {})
-        return [found[r].values.get(metric.key) if r in found else None for r in range(self.rounds)]
+        return np.array([found[r].values.get(metric.key, np.nan) if r in found else np.nan for r in range(self.rounds)], float)
 
     def absolute(self, metric: Metric, workload: str, allocator: str) -> Estimate | None:
-        present = [v for v in self.values(metric, workload, allocator) if v is not None]
-        return medians.median(present) if present else None
+        return medians.median(self._values(metric, workload, allocator))
 
-    def _ratios(self, metric: Metric, workload: str, allocator: str, base: str) -> list[float | None]:
-        return medians.ratios(self.values(metric, workload, allocator), self.values(metric, workload, base), metric.floor)
+    def _ratios(self, metric: Metric, workload: str, allocator: str, base: str) -> medians.Row:
+        return medians.ratios(self._values(metric, workload, allocator), self._values(metric, workload, base), metric.floor)
 
-    def ratio(self, metric: Metric, workload: str, allocator: str, base: str | None = None) -> Estimate | None:
+    def _ratio(self, metric: Metric, workload: str, allocator: str, base: str | None = None) -> Estimate | None:
         """To another allocator, the reference if none is named, within each round."""
-        present = [v for v in self.ratios(metric, workload, allocator, base or self.reference) if v is not None]
-        return medians.median(present) if present else None
+        return medians.median(self._ratios(metric, workload, allocator, base or self.reference))
 
-    def _middle(self, metric: Metric, workload: str, allocator: str) -> float | None:
-        found = self.ratio(metric, workload, allocator)
-        return found.middle if found else None
-
-    def _best(self, metric: Metric, workload: str) -> str | None:
-        return self.best_of(metric, workload, self.allocators)
-
-    def best_of(self, metric: Metric, workload: str, allocators: list[str]) -> str | None:
-        """Which has the smallest median of the ratios to the reference."""
-        found = {a: m for a in allocators if (m := self._middle(metric, workload, a)) is not None}
+    def best(self, metric: Metric, workload: str, allocators: Sequence[str] | None = None) -> str | None:
+        """Which of all, or of these, has the smallest median of the ratios to the reference."""
+        found = {a: e.middle for a in (self.allocators if allocators is None else allocators) if (e := self.ratio(metric, workload, a))}
         return min(found, key=lambda a: found[a]) if found else None
 
     def to_best(self, metric: Metric, workload: str, allocator: str) -> Estimate | None:
@@ -95,9 +86,8 @@ class Comparison:
 
     def rate(self, workload: str, allocator: str) -> Estimate | None:
         """Operations a second."""
-        found = self._table.get((WORK, workload, allocator), {}).values()
-        rates = [m.values["operations"] / m.values["seconds"] for m in found if m.values.get("operations") and m.values.get("seconds")]
-        return medians.median(rates) if rates else None
+        found = [m.values for m in self._table.get((WORK, workload, allocator), {}).values()]
+        return medians.median([v["operations"] / v["seconds"] for v in found if v.get("operations") and v.get("seconds")])
 
     # Over workloads
 
@@ -110,8 +100,8 @@ class Comparison:
         threads = {ONE: [w for w in counted if known[w]["threads"] == 1], MORE: [w for w in counted if known[w]["threads"] > 1]}
         return {name: found for name, found in (sections | threads).items() if found}
 
-    def _draw(self, metric: Metric, workload: str, allocator: str, base: str) -> list[float]:
-        return medians.drawn_medians(self.ratios(metric, workload, allocator, base), self._drawn)
+    def _draw(self, metric: Metric, workload: str, allocator: str, base: str) -> medians.Row:
+        return medians.drawn_medians(self._ratios(metric, workload, allocator, base), self._drawn)
 
     def mean(self, metric: Metric, section: str, allocator: str, to_best: bool = False) -> Estimate | None:
         """Relative to the reference, or to the best allocator of each workload."""
@@ -141,8 +131,8 @@ class Comparison:
 
     def noise(self, metric: Metric, section: str = "all") -> float | None:
         """The reference against itself: 95 % of the workloads' medians are no farther from 1 than this, as a factor."""
-        middles = [m for w in self.sections.get(section, []) if (m := self._middle(metric, w, AGAIN)) is not None]
-        away = sorted(max(m, 1 / m) for m in middles)
+        found = [e.middle for w in self.sections.get(section, []) if (e := self.ratio(metric, w, AGAIN))]
+        away = [max(m, 1 / m) for m in found]
         return medians.percentile(away, medians.LEVEL) if away else None
 
     # What went wrong, and what is to be made better
@@ -156,6 +146,11 @@ class Comparison:
                 found.append(Failure(workload, allocator, len(failed), len(by_round), failed[-1].failed))
         return sorted(found, key=lambda f: (f.workload, f.allocator))
 
+    def failed(self, workload: str, allocator: str) -> str:
+        """How often, in words; nothing if it did not."""
+        found = (f for f in self.failures if (f.workload, f.allocator) == (workload, allocator))
+        return next((f"failed {f.times} of {f.runs}" for f in found), "")
+
     def ours_failed(self) -> list[Failure]:
         """Those that are Terrace's: what the reference fails in as well is the workload's fault."""
         others = {f.workload for f in self.failures if f.allocator in (self.reference, AGAIN)}
@@ -167,7 +162,7 @@ class Comparison:
 
     def against_other(self, metric: Metric, workload: str) -> Loss | None:
         """Terrace's ratio to the best other allocator. Below 1 it wins."""
-        best = self.best_of(metric, workload, self.others)
+        best = self.best(metric, workload, self.others)
         ratio = self.ratio(metric, workload, OURS, best) if best else None
         return Loss(workload, best, ratio) if best and ratio else None
 
@@ -178,7 +173,7 @@ class Comparison:
     def mean_to_others(self, metric: Metric, section: str, others: list[str] | None = None) -> Estimate | None:
         """Terrace relative to the best other allocator of each workload; `others`: to the best of these."""
         rivals = self.others if others is None else others
-        return self.mean_to(metric, section, OURS, lambda w: self.best_of(metric, w, rivals))
+        return self.mean_to(metric, section, OURS, lambda w: self.best(metric, w, rivals))
 
     def losses(self, metric: Metric) -> list[Loss]:
         lost = [x for x in self.against_others(metric).values() if x.ratio.middle > LOST]

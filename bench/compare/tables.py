@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from catalogue import GROUPS
 from interleave import AGAIN
 from medians import ENOUGH, Estimate
 from metrics import CPU, FAULTS, LATENCY_METRICS, PEAK, SETTLED, TIME, WORK_METRICS, Metric
+from report import Table
 from summary import LOST, MORE, ONE, OURS, Comparison
 
 
@@ -24,23 +25,13 @@ class Cell:
 
 
 NOTHING = Cell("-")
+Rows = list[list[Cell]]
+Column = tuple[str, Metric, str]  # title, quantity, section
+TIMES: tuple[Column, ...] = tuple((f"time, {s}", TIME, s) for s in ("all", *GROUPS))
 
 
-@dataclass(frozen=True)
-class Table:
-    name: str
-    title: str
-    help: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    marked: str = OURS  # the row whose first cell says this stands out
-    best: bool = False  # the smallest of a column (of a row, if across) stands out
-    across: bool = False
-    first: int = field(default=1)  # from which column on
-
-
-def word(text: str) -> Cell:
-    return Cell(text, text)
+def word(text: str | None) -> Cell:
+    return Cell(text, text) if text else NOTHING
 
 
 def estimate(found: Estimate | None, of: int | None = None) -> Cell:
@@ -55,18 +46,24 @@ def shown(name: str, reference: str) -> str:
     return f"{reference} again (noise)" if name == AGAIN else name
 
 
+def bests(columns: Sequence[str], rows: Rows, first: int = 1, across: bool = False) -> frozenset[tuple[int, int]]:
+    """Row and column of the smallest number of each column, or row; the second run of the reference is out of the contest."""
+    lines: dict[int, list[tuple[float, tuple[int, int]]]] = {}
+    for r, row in enumerate(rows):
+        for c, cell in enumerate(row):
+            if c >= first and isinstance(cell.order, float) and AGAIN not in f"{row[0].text} {columns[c]}".split():
+                lines.setdefault(r if across else c, []).append((cell.order, (r, c)))
+    # A row has no cell for the reference, which is 1.
+    return frozenset(place for value, place in map(min, lines.values()) if value < 1 or not across)
+
+
 def as_json(tables: Sequence[Table]) -> list[dict[str, Any]]:
     """With the numbers behind the texts; null where there is nothing."""
-    return [
-        {
-            "name": t.name,
-            "title": t.title,
-            "columns": t.columns,
-            "rows": [[c.text for c in row] for row in t.rows],
-            "values": [[c.order for c in row] for row in t.rows],
-        }
-        for t in tables
-    ]
+
+    def each(table: Table, what: str) -> list[list[Any]]:
+        return [[getattr(cell, what) for cell in row] for row in table.rows]
+
+    return [{"name": t.name, "title": t.title, "columns": t.columns, "rows": each(t, "text"), "values": each(t, "order")} for t in tables]
 
 
 def version(info: dict[str, str]) -> str:
@@ -74,82 +71,70 @@ def version(info: dict[str, str]) -> str:
     return ", ".join(filter(None, [info.get("version", ""), info.get("commit", "")]))
 
 
-def _means(data: Comparison, columns: Sequence[tuple[str, Metric, str]], to_best: bool) -> tuple[list[str], list[list[Cell]]]:
-    """A row per allocator; columns are a title, a metric and a section. What nobody has is left out."""
+def _means(data: Comparison, name: str, title: str, told: str, columns: Sequence[Column], to_best: bool = False) -> Table:
+    """A row per allocator. A column that nobody has anything for is left out."""
     present = [c for c in columns if data.known(c[1], c[2])]
-    rows = []
+    rows: Rows = []
     for allocator in [*data.allocators, *([] if to_best else [AGAIN])]:
-        cells = [
-            estimate(data.mean(metric, section, allocator, to_best), data.known(metric, section)) for _, metric, section in present
-        ]
-        if to_best or allocator != data.reference:
-            rows.append([word(shown(allocator, data.reference)), *cells])
-        else:
-            rows.append([word(allocator), *(Cell("1", 1.0) for _ in present)])
-    return [title for title, _, _ in present], rows
+        is_one = allocator == data.reference and not to_best
+        rows.append([word(shown(allocator, data.reference)), *(
+            Cell("1", 1.0) if is_one else estimate(data.mean(metric, section, allocator, to_best), data.known(metric, section))
+            for _, metric, section in present)])
+    titles = ["allocator", *(title for title, _, _ in present)]
+    return Table(titles, rows if present else [], name, title, told, OURS, bests(titles, rows))
+
+
+def _titled(metrics: Sequence[Metric]) -> list[Column]:
+    return [(m.title, m, "all") for m in metrics]
 
 
 def overview(data: Comparison) -> Table:
-    columns = [
-        *((f"time, {s}", TIME, s) for s in ("all", *GROUPS)),
-        *((m.title, m, "all") for m in (CPU, PEAK, SETTLED, FAULTS)),
-        *((m.title, m, "all") for m in LATENCY_METRICS if m.key.endswith("999")),
-    ]
-    titles, rows = _means(data, columns, to_best=False)
-    failed = [sum(f.allocator == a for f in data.failures) for a in [*data.allocators, AGAIN]]
-    return Table(
+    tails = [m for m in LATENCY_METRICS if m.key.endswith("999")]
+    means = _means(
+        data,
         "overview",
         f"Geometric means, relative to {data.reference}",
         f"Each number is a geometric mean over workloads of the ratio to {data.reference} in the same round: 0.80 takes four fifths "
         f"of what {data.reference} takes. Less is better. In brackets the 95 % interval; two numbers whose intervals overlap may be "
         f"the same. The last row is {data.reference} measured a second time: how far it is from 1 is chance. [3 of 4]: not all "
         "workloads know this quantity, or one failed.",
-        ["allocator", *titles, "failed"],
-        [[*row, Cell(str(n), n)] for row, n in zip(rows, failed, strict=True)],
-        best=True,
+        [*TIMES, *_titled((CPU, PEAK, SETTLED, FAULTS, *tails))],
     )
+    failed = [sum(f.allocator == a for f in data.failures) for a in [*data.allocators, AGAIN]]
+    rows = [[*row, Cell(str(n), n)] for row, n in zip(means.rows, failed, strict=True)]
+    return Table([*means.columns, "failed"], rows, means.name, means.title, means.help, OURS, means.bests)
 
 
 def against_best(data: Comparison) -> Table:
-    columns = [*((f"time, {s}", TIME, s) for s in ("all", *GROUPS)), *((m.title, m, "all") for m in WORK_METRICS[1:])]
-    titles, rows = _means(data, columns, to_best=True)
-    return Table(
+    return _means(
+        data,
         "best",
         "Geometric means, relative to each workload's best allocator",
         "1.00 would be an allocator that is the best in every workload; 1.20 needs a fifth more than the best one of each. Nobody has "
         "to be good at everything at once to be the best of one workload, so all are above 1.",
-        ["allocator", *titles],
-        rows,
-        best=True,
+        [*TIMES, *_titled(WORK_METRICS[1:])],
+        to_best=True,
     )
 
 
 def sections(data: Comparison) -> Table:
-    columns = []
-    for metric in (TIME, PEAK):
-        columns += [(f"{metric.title}, {s}", metric, s) for s in (ONE, MORE)]
-        columns += [(f"{metric.title}, {s}", metric, s) for s in GROUPS if metric is PEAK]
-    titles, rows = _means(data, columns, to_best=False)
-    return Table(
+    return _means(
+        data,
         "sections",
         f"By number of threads and by group, relative to {data.reference}",
         "micro: small programs that do little but allocate; trace: recorded calls of real programs, replayed; program: real programs.",
-        ["allocator", *titles],
-        rows,
-        best=True,
+        [*((f"time, {s}", TIME, s) for s in (ONE, MORE)), *((f"{PEAK.title}, {s}", PEAK, s) for s in (ONE, MORE, *GROUPS))],
     )
 
 
 def latencies(data: Comparison) -> Table:
-    titles, rows = _means(data, [(m.title, m, "all") for m in LATENCY_METRICS], to_best=False)
-    return Table(
+    return _means(
+        data,
         "latencies",
         f"Latency of single calls, relative to {data.reference}",
         "malloc 99 %: the time within which 99 % of the calls of malloc return. The geometric mean over those workloads "
         "that can time each call.",
-        ["allocator", *titles],
-        rows if titles else [],
-        best=True,
+        _titled(LATENCY_METRICS),
     )
 
 
@@ -161,47 +146,40 @@ def losses(data: Comparison) -> Table:
             sure = "may be noise" if loss.ratio.low <= 1 else "yes" if certain else "perhaps"
             rows.append([word(loss.workload), word(metric.title), word(loss.best), estimate(loss.ratio), word(sure)])
     return Table(
+        ["workload", "in", "best other", "Terrace relative to it", "certain"],
+        rows,
         "losses",
         "Where Terrace loses",
         f"Workloads in which Terrace needs more than {LOST:.2f} times what the best other allocator needs. Certain: the whole "
         f"interval is above {LOST:.2f}; perhaps: it is above 1, or there are fewer than {ENOUGH} rounds.",
-        ["workload", "in", "best other", "Terrace relative to it", "certain"],
-        rows,
-        marked="",
     )
 
 
 def per_workload(data: Comparison, metric: Metric) -> Table:
-    others = [a for a in data.allocators if a != data.reference]
-    rows = []
+    shown_ones = [*(a for a in data.allocators if a != data.reference), AGAIN]
+    rows: Rows = []
     for workload in data.workloads:
-        base = data.absolute(metric, workload, data.reference)
         if data.best(metric, workload) is None and metric is not TIME:
             continue
-        cells = [_or_failed(data, metric, workload, a) for a in [*others, AGAIN]]
-        info = data.header.workloads[workload]
+        base = data.absolute(metric, workload, data.reference)
         absolute = Cell(metric.text(base.middle), base.middle) if base else _or_failed(data, metric, workload, data.reference)
-        rows.append([word(workload), word(info["group"]), absolute, *cells])
-    names = [shown(a, data.reference) for a in [*others, AGAIN]]
+        group = word(data.header.workloads[workload]["group"])
+        rows.append([word(workload), group, absolute, *(_or_failed(data, metric, workload, a) for a in shown_ones)])
+    columns = ["workload", "group", data.reference, *(shown(a, data.reference) for a in shown_ones)]
     return Table(
+        columns,
+        rows,
         f"per-{metric.key}",
         f"Every workload: {metric.title}",
         f"{metric.help[0].upper()}{metric.help[1:]}. {data.reference}'s median, and the others relative to it, median of the rounds "
         "and 95 % interval. After the slash of a workload's name: threads.",
-        ["workload", "group", data.reference, *names],
-        rows,
-        marked="",
-        best=True,
-        across=True,
-        first=3,
+        bests=bests(columns, rows, first=3, across=True),
     )
 
 
 def _or_failed(data: Comparison, metric: Metric, workload: str, allocator: str) -> Cell:
-    failed = [f for f in data.failures if (f.workload, f.allocator) == (workload, allocator)]
     ratio = data.ratio(metric, workload, allocator)
-    if failed:
-        told = f"failed {failed[0].times} of {failed[0].runs}"
+    if told := data.failed(workload, allocator):
         return Cell(f"{ratio} {told}", ratio.middle) if ratio else Cell(told)
     return estimate(ratio)
 
@@ -211,54 +189,29 @@ def failures(data: Comparison) -> Table:
         [word(f.workload), word(shown(f.allocator, data.reference)), Cell(f"{f.times} of {f.runs}", f.times), word(f.reason)]
         for f in data.failures
     ]
-    return Table(
-        "failures",
-        "What failed",
+    told = (
         f"A workload fails if its program ends badly, gives a wrong result or takes too long. After two failures it is not tried "
-        f"again. What fails under {data.reference} as well is not the allocator's fault.",
-        ["workload", "allocator", "failed", "why"],
-        rows,
-        marked="",
+        f"again. What fails under {data.reference} as well is not the allocator's fault."
     )
+    return Table(["workload", "allocator", "failed", "why"], rows, "failures", "What failed", told)
 
 
 def machine(data: Comparison) -> Table:
     facts = {"begun": data.header.began, "rounds": str(data.rounds), **data.header.machine}
-    return Table(
-        "machine",
-        "Where and when",
-        "The machine of these measurements.",
-        ["", "what"],
-        [[word(k), word(v)] for k, v in facts.items()],
-        marked="",
-    )
+    rows = [[Cell(k, k), Cell(v, v)] for k, v in facts.items()]
+    return Table(["", "what"], rows, "machine", "Where and when", "The machine of these measurements.")
 
 
 def allocators(data: Comparison) -> Table:
     columns = ("version", "mode", "settings", "hash")
     known = {name: info | {"version": version(info)} for name, info in data.header.allocators.items()}
-    rows = [[word(name), *(word(info.get(k, "")) for k in columns)] for name, info in known.items()]
-    return Table(
-        "allocators",
-        "The allocators",
-        "What ran, as a program that runs on it was told, with the settings it needs; the hash is of the object's contents.",
-        ["allocator", *columns],
-        rows,
-    )
+    rows = [[word(name), *(Cell(text := info.get(k, ""), text) for k in columns)] for name, info in known.items()]
+    told = "What ran, as a program that runs on it was told, with the settings it needs; the hash is of the object's contents."
+    return Table(["allocator", *columns], rows, "allocators", "The allocators", told, OURS)
 
 
 def all_tables(data: Comparison) -> list[Table]:
     """In the page's order."""
-    wanted = [m for m in WORK_METRICS if data.known(m, "all")]
-    timed = [m for m in LATENCY_METRICS if data.known(m, "all")]
-    return [
-        overview(data),
-        against_best(data),
-        sections(data),
-        latencies(data),
-        losses(data),
-        failures(data),
-        *(per_workload(data, m) for m in [*wanted, *timed]),
-        allocators(data),
-        machine(data),
-    ]
+    known = [m for m in (*WORK_METRICS, *LATENCY_METRICS) if data.known(m, "all")]
+    first = [overview(data), against_best(data), sections(data), latencies(data), losses(data), failures(data)]
+    return [*first, *(per_workload(data, m) for m in known), allocators(data), machine(data)]

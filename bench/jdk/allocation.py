@@ -10,9 +10,8 @@ from typing import Any
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
 from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, heap, tlab
-from page import Page
-from report import plain_numbers
-from shown import at_least, at_most, details, finding, middle, number, over, shown, wasted_percent
+from report import Report, plain_numbers
+from shown import at_least, at_most, details, middle, number, over, shown, wasted_percent
 
 SIZES = (16, 48, 144)
 SMALL = ("1K", "4K", "16K")
@@ -92,7 +91,7 @@ def _apart(results: Rounds, ways: Sequence[str]) -> list[str]:
     return [number(None if rate is None else rate / 1e6), *map(shown, ratios)]
 
 
-def _rates(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _rates(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     rows = []
     for size, count, sizing in _pairs(options):
         ways = [name(size, count, way, sizing) for way in WAYS]
@@ -104,7 +103,7 @@ def _rates(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     _plot(page, results)
 
 
-def _plot(page: Page, results: Rounds) -> None:
+def _plot(page: Report, results: Rounds) -> None:
     ticks = (*SMALL, GROWING)
 
     def draw(axes: list[Any]) -> None:
@@ -120,7 +119,7 @@ def _plot(page: Page, results: Rounds) -> None:
     page.panels("jdk-allocation", 1, 3, draw)
 
 
-def _object(page: Page, results: Rounds) -> None:
+def _object(page: Report, results: Rounds) -> None:
     page.say("What an object costs in compiled code, set to zero, one thread, in its processor time, the loop that keeps the last 64 included: by core over "
              "from a TLAB. In a young space that the caches hold, and in one that they do not: there, an object's memory has to come first, and the stub's "
              "instructions run meanwhile. The last row: each object by compare-and-swap on the young space, two threads, through the VM as HotSpot does "
@@ -133,7 +132,7 @@ def _object(page: Page, results: Rounds) -> None:
             at_most(page, f"{named} by core over the TLAB path, young space {young}", cost, 1.3)
             rows.append([f"{named}, {young}", *(number(_nanoseconds(results, n, 1)) for n in (by_thread, by_core)), shown(cost)])
             if cost is not None and what == "48":
-                finding(page, cost.median >= 1, f"an object by core costs more (paper: 13.9 cycles, 10.2 instructions): {named}, {young}: {cost}.")
+                page.finding(cost.median >= 1, f"an object by core costs more (paper: 13.9 cycles, 10.2 instructions): {named}, {young}: {cost}.")
     swap = name(48, 2, STOCK, NONE)
     rows.append([f"48 bytes, {YOUNG}, compare-and-swap, two threads", number(_nanoseconds(results, swap, 2)), "", ""])
     page.table(["object, young space", "TLAB, ns", "by core, ns", "by core / TLAB"], rows)
@@ -144,7 +143,7 @@ def _nanoseconds(results: Rounds, key: str, count: int) -> float | None:
     return None if rate is None else 1e9 * count / rate
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Allocation alone")
     page.say(f"JMH, an object for each call, and with more than {threads()} threads a loop of ours; Parallel, young space {YOUNG}. On: the buffers with their default sizes, "
              "and without C2's prefetch reserve of 576 bytes in each TLAB; the two stand apart. "

@@ -9,7 +9,7 @@ import argparse
 from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import AGAIN, Rounds
 from jvms import CORE, FLIP, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
-from page import Page
+from report import Report
 from shown import PROCESSOR_RATE, RATE, at_least, details, middle, number, over, per_operation, shown, wasted_percent
 
 KINDS = {"bursty": 1000, "storm": 100, "push": 1000, "virtual": 1000}
@@ -50,7 +50,7 @@ def _ratios(results: Rounds, kinds: dict[str, str], ways: tuple[str, ...], key: 
             for kind, title in kinds.items()]
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Threads that allocate in bursts")
     page.say("Bursty: 20 objects of 48 bytes, then yield; objects per second. Storm: threads that start, allocate 4 KiB and end, 100 at a "
              "time; push: threads start, up to 1,000 at a time, each pushes 16 nodes onto one list that all share, and ends (what JDK-8381834 "

@@ -16,7 +16,7 @@ import logs
 from interleave import AGAIN, Rounds, Subject, Values, interleaved, save_raw
 from jvms import PATCHED, Jvm
 from material import Material
-from page import Page
+from report import Report
 from workload import Failed, launched
 
 HAS_STARTED = 0.7  # seconds that a JVM needs before a program's own time begins
@@ -61,7 +61,7 @@ class Site:
 class Experiment:
     name: str
     cells: Callable[[argparse.Namespace], list[Cell]]
-    report: Callable[[argparse.Namespace, Page, Rounds], None]
+    report: Callable[[argparse.Namespace, Report, Rounds], None]
     rounds: Callable[[int], int] = lambda rounds: rounds  # of those that were asked for
 
     def minutes(self, options: argparse.Namespace) -> float:
@@ -127,7 +127,7 @@ def run_cell(site: Site, cell: Cell) -> Values:
     return values
 
 
-def known(site: Site, cells: Sequence[Cell], page: Page) -> list[Cell]:
+def known(site: Site, cells: Sequence[Cell], page: Report) -> list[Cell]:
     """Without those whose JVM does not know a flag."""
     left: dict[str, list[str]] = {}
     kept = []
@@ -147,7 +147,7 @@ def without_failed(results: Rounds) -> Rounds:
     return {name: rounds for name, rounds in results.items() if any(rounds)}
 
 
-def measure(site: Site, experiment: Experiment, page: Page) -> Rounds:
+def measure(site: Site, experiment: Experiment, page: Report) -> Rounds:
     cells = {cell.name: cell for cell in known(site, experiment.cells(site.options), page)}
     failures: list[str] = []
 

@@ -9,8 +9,8 @@ from typing import Any
 from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import AGAIN, Rounds, Spread
 from jvms import CORE, FLIP, GROWING, PATCHED, STOCK, heap, tlab
-from page import Page
-from shown import LEFT_OUT, RATE, at_least, at_most, details, finding, middle, number, over, per_operation, shown
+from report import Report
+from shown import LEFT_OUT, RATE, at_least, at_most, details, middle, number, over, per_operation, shown
 
 OLD = 64  # MiB, as in the paper
 LAB = "64K"
@@ -100,7 +100,7 @@ def per_message(results: Rounds, ours: str, base: str, key: str = "collections")
     return over(results, ours, base, f"{key} a message")
 
 
-def _figure_10(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _figure_10(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     most = counts(options)[-1]
     page.say(f"Figure 10: messages per second, in thousands; {most} threads.")
     columns = [(young, by) for young in spaces(options) for by in (THREAD, BY_CORE)]
@@ -131,10 +131,10 @@ def _figure_10(options: argparse.Namespace, page: Page, results: Rounds) -> None
                          f"{spreads[BY_CORE]:.2f} of the worst, by thread {spreads[THREAD]:.2f}.", "messages cost much more here than collections do")
     gain = over(results, name(4, BY_CORE, GROWING, most), name(4, THREAD, GROWING, most))
     if gain is not None:
-        finding(page, gain.median > 1, f"with the default sizes by core gains (paper: up to 15 %): {gain}.")
+        page.finding(gain.median > 1, f"with the default sizes by core gains (paper: up to 15 %): {gain}.")
 
 
-def _table_2(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _table_2(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("Table 2: LABs of 64 KiB, young space of 4 MiB. Ours for a million messages that users got (the paper's for its whole run; so "
              "compare columns with each other). By thread is the stock JVM. LABs are TLABs and buffers of the cores; under flip TLABs come from "
              "these and both count.")
@@ -151,7 +151,7 @@ def _table_2(options: argparse.Namespace, page: Page, results: Rounds) -> None:
         page.table([title, *(f"{n // 20} rooms, {by}" for n in counts(options) for by in ways)], rows)
 
 
-def _pauses(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _pauses(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     most = counts(options)[-1]
     page.say(f"Pauses between what a user says, {most} threads: messages over the stock JVM's default sizing; collections for the same number "
              "of messages over the same.")
@@ -168,7 +168,7 @@ def _pauses(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.table(["pause", "stock, thousand/s", *(f"by {by}, LABs {lab}" for by, lab in ways)], rows)
 
 
-def _checks(page: Page, results: Rounds, most: int) -> None:
+def _checks(page: Report, results: Rounds, most: int) -> None:
     default, fixed = name(4, THREAD, GROWING, most), name(4, THREAD, LAB, most)
     for by, theirs in ((BY_CORE, 55.3), (BY_FLIP, 58)):
         ours = name(4, by, GROWING, most)
@@ -178,10 +178,10 @@ def _checks(page: Page, results: Rounds, most: int) -> None:
         at_least(page, f"chat, {most} threads: messages by {by} over stock", over(results, ours, default, RATE), 1.0)
         at_least(page, f"chat, {most} threads: messages by {by} over stock with TLABs of 64 KiB", over(results, ours, fixed, RATE), 1.0)
         if few is not None:
-            finding(page, few.median <= 0.1, f"threads that sleep collect far less by {by} (paper: {theirs:g} against 958 collections): {few}.")
+            page.finding(few.median <= 0.1, f"threads that sleep collect far less by {by} (paper: {theirs:g} against 958 collections): {few}.")
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     most = counts(options)[-1]
     page.head("Chat: threads that sleep")
     page.say("A server and its clients, two processes on the same JVM with the same flags and a thread for each user in both; 20 users a room. "

@@ -10,9 +10,8 @@ from typing import Any
 from cells import Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
 from jvms import GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, clab, heap, plab, tlab
-from page import Page
-from report import plain_numbers
-from shown import LEFT_OUT, details, finding, foreign_percent, mean, middle, number, over, shown
+from report import Report, plain_numbers
+from shown import LEFT_OUT, details, foreign_percent, mean, middle, number, over, shown
 
 # The paper's, in percent.
 PLABS = ("4M", "8M", "16M", "32M", "64M")
@@ -74,7 +73,7 @@ def _columns(options: argparse.Namespace) -> list[tuple[str, str]]:
     return [*((kind, s) for kind in ("PLAB", "CLAB") for s in sizes(options)[kind]), (KEPT_CLAB, sizes(options)["CLAB"][-1])]
 
 
-def _speedups(options: argparse.Namespace, page: Page, results: Rounds, growing: bool) -> None:
+def _speedups(options: argparse.Namespace, page: Report, results: Rounds, growing: bool) -> None:
     rows = []
     for t in sizes(options)["TLABs"]:
         under = base(GROWING) if growing else base(t)
@@ -84,7 +83,7 @@ def _speedups(options: argparse.Namespace, page: Page, results: Rounds, growing:
     page.table(["TLAB", head, *(f"{kind} {s}" for kind, s in _columns(options))], rows)
 
 
-def _plot(options: argparse.Namespace, page: Page, results: Rounds, figure: int) -> None:
+def _plot(options: argparse.Namespace, page: Report, results: Rounds, figure: int) -> None:
     tlabs = sizes(options)["TLABs"]
 
     def line(axis: Any, under: list[str], kind: str, size: str) -> None:
@@ -112,28 +111,28 @@ def _means(options: argparse.Namespace, results: Rounds, kinds: tuple[str, ...],
     return mean(over(results, subject(t, kind, s), base(t)) for kind in kinds for t in tlabs for s in sizes(options)[kind])
 
 
-def _figures(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _figures(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     tlabs = sizes(options)["TLABs"]
     page.say("Figure 2: speed-up over TLABs of the same size on the stock JVM.")
     _speedups(options, page, results, growing=False)
     _plot(options, page, results, 2)
     small, large = (_means(options, results, ("CLAB", "PLAB"), (t,)) for t in (tlabs[1] if len(tlabs) > 2 else tlabs[0], tlabs[-2]))
     if small is not None and large is not None and len(tlabs) > 3:
-        finding(page, small >= large, f"smaller TLABs gain more (paper): {small:.2f} with {tlabs[1]}, {large:.2f} with {tlabs[-2]}.",
+        page.finding(small >= large, f"smaller TLABs gain more (paper): {small:.2f} with {tlabs[1]}, {large:.2f} with {tlabs[-2]}.",
                 "this compiler spends little of its time on refills, so differences are within the noise")
     clabs, plabs = (_means(options, results, (kind,), tlabs) for kind in ("CLAB", "PLAB"))
     if clabs is not None and plabs is not None:
-        finding(page, clabs >= plabs, f"CLABs are on average slightly better than PLABs (paper): {clabs:.3f} against {plabs:.3f}.")
+        page.finding(clabs >= plabs, f"CLABs are on average slightly better than PLABs (paper): {clabs:.3f} against {plabs:.3f}.")
     page.say("Figure 3: the same over growing TLABs on the stock JVM.")
     _speedups(options, page, results, growing=True)
     _plot(options, page, results, 3)
     best = max((s for s in (over(results, subject("16K", "CLAB", c), base(GROWING)) for c in sizes(options)["CLAB"]) if s),
                key=lambda s: s.median, default=None)
     if best is not None:
-        finding(page, best.median >= 0.97, f"small TLABs of one size on CLABs do as well as growing ones (paper): 16K at best {best}.")
+        page.finding(best.median >= 0.97, f"small TLABs of one size on CLABs do as well as growing ones (paper): 16K at best {best}.")
 
 
-def _foreign(options: argparse.Namespace, page: Page, results: Rounds, kind: str, level: str, paper: dict[str, Any], order: tuple[str, ...]) -> None:
+def _foreign(options: argparse.Namespace, page: Report, results: Rounds, kind: str, level: str, paper: dict[str, Any], order: tuple[str, ...]) -> None:
     chosen = sizes(options)
 
     def cell(t: str, size: str) -> str:
@@ -145,14 +144,14 @@ def _foreign(options: argparse.Namespace, page: Page, results: Rounds, kind: str
     page.table(["TLAB", *(f"{kind} {s}" for s in chosen[kind])], [[t, *(cell(t, s) for s in chosen[kind])] for t in chosen["TLABs"]])
 
 
-def _tables(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _tables(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("Table II: foreign allocations on CLABs in percent of the TLABs taken, ours (paper's). The paper counts both what a moved thread "
              "took and what came from a neighbour's buffer, so do we; without TLABs the JVM does not count requests.")
     _foreign(options, page, results, "CLAB", "core", TABLE_2, CLABS)
     found = [foreign_percent(results, subject(t, "CLAB", s), "core") for t in sizes(options)["TLABs"] for s in sizes(options)["CLAB"]]
     most = max((f for f in found if f is not None), default=None)
     if most is not None:
-        finding(page, most <= 2.81, f"foreign allocations are rare (paper: 0.00 to 2.81 % on CLABs): at most {most:.2f} %.",
+        page.finding(most <= 2.81, f"foreign allocations are rare (paper: 0.00 to 2.81 % on CLABs): at most {most:.2f} %.",
                 "few TLABs are taken from a buffer where they are large, so what neighbours give at the end of the space is a large part of all")
     caches = {path.read_text() for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cache/index3/id")}
     if len(caches) < 2:
@@ -163,7 +162,7 @@ def _tables(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     _foreign(options, page, results, "PLAB", "llc", TABLE_1, PLABS)
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("javac: hierarchical allocation buffers")
     page.say(f"The JDK's compiler in its process, {threads()} threads (2 x cores), the sources of Lucene's core in groups of 12 files; the same "
              f"groups in each run, counted after a warm-up. Parallel, a heap of {MOST}, young space {YOUNG}. Speed-up is in lines per second: the "

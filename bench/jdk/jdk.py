@@ -27,8 +27,7 @@ import overall
 import reserve
 from cells import Experiment, Site, measure, stored
 from jvms import PATCHED, STOCK, errors, patched_home, probe, stock_home
-from page import Page
-from report import arguments
+from report import Report, arguments
 
 EXPERIMENTS = {e.name: e for e in (m.EXPERIMENT for m in (overall, reserve, bursts, allocation, chat, orders, javac))}
 SKIPPED = 77
@@ -60,7 +59,7 @@ def _site(options: argparse.Namespace) -> Site:
 
 
 def _run(chosen: Sequence[Experiment], options: argparse.Namespace, site: Site | None) -> None:
-    page = Page(options, "jdk", "HotSpot on buffers of the cores: the patched JVM against the stock one", checks_first=True)
+    page = Report("jdk", options.out, "HotSpot on buffers of the cores: the patched JVM against the stock one", checks_first=True)
     if site is not None:
         page.say(f"Stock: {site.jvms[STOCK].version}. Patched: {site.jvms[PATCHED].version}.")
     if options.smoke:

@@ -9,8 +9,8 @@ from typing import Any
 from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import AGAIN, Rounds
 from jvms import CORE, FLIP, KEEP_RESERVE, ON, PATCHED, STOCK, heap
-from page import Page
-from shown import PROCESSOR_RATE, details, finding, middle, number, over, shown, wasted_percent
+from report import Report
+from shown import PROCESSOR_RATE, details, middle, number, over, shown, wasted_percent
 
 KEPT = "thread, reserve kept"
 WAYS = {"thread": ON, KEPT: KEEP_RESERVE, "core": CORE, "flip": FLIP}
@@ -45,7 +45,7 @@ def _apart(results: Rounds, key: str) -> float | None:
     return 1e3 * seconds / collections if seconds and collections else None
 
 
-def _table(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _table(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     rows = []
     for n in counts(options):
         base = name(STOCK, n)
@@ -59,13 +59,13 @@ def _table(options: argparse.Namespace, page: Page, results: Rounds) -> None:
                 "wasted, %: stock / " + " / ".join(WAYS)], rows)
 
 
-def _in_processor_time(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _in_processor_time(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("The same for a second of processor time of the whole process, its collections included.")
     rows = [[n, *(shown(over(results, name(way, n), name(STOCK, n), PROCESSOR_RATE)) for way in WAYS)] for n in counts(options)]
     page.table(["warehouses", *(f"{way} / stock" for way in WAYS)], rows)
 
 
-def _plot(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _plot(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     def draw(axes: list[Any]) -> None:
         for way in (STOCK, *WAYS):
             present = [(n, rate) for n in counts(options) if (rate := middle(results, name(way, n))) is not None]
@@ -79,23 +79,23 @@ def _plot(options: argparse.Namespace, page: Page, results: Rounds) -> None:
     page.panels("jdk-orders-figure9", 1, 1, draw)
 
 
-def _findings(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def _findings(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     few, many = counts(options)[0], counts(options)[-1]
     first, last = (over(results, name("core", n), name("thread", n)) for n in (few, many))
     if first is not None and last is not None:
-        finding(page, first.median < 1, f"with few threads by core is slower than by thread (paper, up to 8): {first} at {few}.")
-        finding(page, last.median > 1, f"beyond 16 threads by core is faster (paper): {last} at {many}.",
+        page.finding(first.median < 1, f"with few threads by core is slower than by thread (paper, up to 8): {first} at {few}.")
+        page.finding(last.median > 1, f"beyond 16 threads by core is faster (paper): {last} at {many}.",
                 "what TLABs waste of a space this large is little")
         flipped = over(results, name("flip", many), name("core", many))
         if flipped is not None:
-            finding(page, abs(flipped.median - 1) < 0.05, f"with many threads flip does as by core (paper): {flipped} of it at {many}.")
+            page.finding(abs(flipped.median - 1) < 0.05, f"with many threads flip does as by core (paper): {flipped} of it at {many}.")
     wasted = wasted_percent(results, name(STOCK, many))
     if wasted is not None:
-        finding(page, 2 <= wasted <= 5, f"TLABs waste 2 to 5 % of the heap (paper): {wasted:.1f} % at {many}.",
+        page.finding(2 <= wasted <= 5, f"TLABs waste 2 to 5 % of the heap (paper): {wasted:.1f} % at {many}.",
                 "a space that lasts as long is many times as large today, and 1 % of it is what HotSpot's sizing aims at")
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Order processing: 1 to 64 warehouses")
     first = name(STOCK, counts(options)[0])
     page.say(f"Figure 9: transactions per second, a thread for each warehouse; Parallel, young space {YOUNG}, HotSpot's own sizing of TLABs, "

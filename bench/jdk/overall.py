@@ -15,7 +15,7 @@ import orders
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
 from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
-from page import Page
+from report import Report
 from shown import PROCESSOR_RATE, RATE, at_least, details, mean, over, shown
 
 OFF, WITH, BY_CORE = "off", "on", "by core"
@@ -71,7 +71,7 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     return found
 
 
-def _table(options: argparse.Namespace, page: Page, results: Rounds, key: str) -> None:
+def _table(options: argparse.Namespace, page: Report, results: Rounds, key: str) -> None:
     ways = (OFF, WITH, KEPT, BY_CORE, FIXED)
     rows = [[shape, *(shown(over(results, name(shape, way), name(shape, STOCK), key)) for way in ways)] for shape in shapes(options)]
     together = (mean(over(results, name(shape, way), name(shape, STOCK), key) for shape in shapes(options)) for way in ways[:-1])
@@ -79,7 +79,7 @@ def _table(options: argparse.Namespace, page: Page, results: Rounds, key: str) -
     page.table(["", *ways], rows)
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Off, on with default sizes, and by core")
     page.say(f"Throughput over the stock JVM's, both with HotSpot's own sizing of TLABs; {FIXED}: TLABs of 16 KiB over it. Off: the patched JVM "
              f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "

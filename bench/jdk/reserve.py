@@ -10,7 +10,7 @@ from itertools import product
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
 from jvms import GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
-from page import Page
+from report import Report
 from shown import PROCESSOR_RATE, details, middle, number, over, shown, wasted_percent
 
 BYTES = 48
@@ -40,7 +40,7 @@ def cells(options: argparse.Namespace) -> list[Cell]:
     return found
 
 
-def report(options: argparse.Namespace, page: Page, results: Rounds) -> None:
+def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("The buffers, and the missing prefetch reserve")
     page.say(f"Objects of {BYTES} bytes for a second of processor time of the whole process, its collections included; Parallel. C2 keeps 576 bytes "
              f"at the end of each TLAB for its prefetching, but not with the buffers on. {KEPT}: the buffers alone. "

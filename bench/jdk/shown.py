@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from statistics import geometric_mean, median
 
 from interleave import Rounds, Spread, ratio
-from page import Page
+from report import Report
 
 RATE = "rate"
 PROCESSOR_RATE = "processor_rate"  # for a second of processor time; JMH does not say it
@@ -44,21 +44,15 @@ def mean(spreads: Iterable[Spread | None]) -> float | None:
     return geometric_mean(values) if values else None
 
 
-def at_least(page: Page, what: str, found: Spread | None, limit: float) -> None:
+def at_least(page: Report, what: str, found: Spread | None, limit: float) -> None:
     page.check(what, "not measured" if found is None else str(found), f">= {limit:g}", None if found is None else found.median >= limit)
 
 
-def at_most(page: Page, what: str, found: Spread | None, limit: float) -> None:
+def at_most(page: Report, what: str, found: Spread | None, limit: float) -> None:
     page.check(what, "not measured" if found is None else str(found), f"<= {limit:g}", None if found is None else found.median <= limit)
 
 
-def finding(page: Page, agrees: bool | None, text: str, why: str = "") -> None:
-    """As the page's, but nothing where a part was not measured."""
-    if agrees is not None:
-        page.finding(agrees, text, why)
-
-
-def details(page: Page, results: Rounds, names: Sequence[str], per: float = 1e3, unit: str = "thousand/s") -> None:
+def details(page: Report, results: Rounds, names: Sequence[str], per: float = 1e3, unit: str = "thousand/s") -> None:
     """The same columns for every cell: throughput, collections, pauses, waste, foreign, memory."""
     rows = []
     for name in names:

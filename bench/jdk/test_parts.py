@@ -20,7 +20,7 @@ from cells import Cell, Experiment, Program, Site, command, jmh_values, known, m
 from interleave import AGAIN, Rounds, median, ratio
 from jvms import CORE, ON, PATCHED, STOCK, Jvm, flags_of, heap, name_of, tlab
 from material import Material, Missing
-from page import Page
+from report import Report
 from shown import at_least, at_most, foreign_percent, middle, over, per_operation, wasted_percent
 from workload import Failed, Launched
 
@@ -138,8 +138,8 @@ class Ratios(unittest.TestCase):
 
 
 class Verdicts(unittest.TestCase):
-    def page(self, directory: str) -> Page:
-        return Page(options(out=Path(directory)), "page", "Title", checks_first=True)
+    def page(self, directory: str) -> Report:
+        return Report("page", Path(directory), "Title", checks_first=True)
 
     def test_figures_reached_missed_and_not_measured(self) -> None:
         with tempfile.TemporaryDirectory() as directory:

@@ -11,8 +11,7 @@ from statistics import geometric_mean
 
 from experiment import measure
 from interleave import AGAIN, Rounds, Spread, median, ratio
-from page import Page
-from report import plain_numbers
+from report import Report, plain_numbers
 
 WORK = 20  # steps of computing per object
 UNUSED = "unused_at_a_collection"
@@ -81,7 +80,7 @@ def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growin
     axes.legend(fontsize=8)
 
 
-def _speedup_table(page: Page, m: Measured, growing: bool) -> None:
+def _speedup_table(page: Report, m: Measured, growing: bool) -> None:
     columns = [(f, s) for f in m.three for s in f.sizes]
     rows = []
     for t in m.tlabs:
@@ -91,7 +90,7 @@ def _speedup_table(page: Page, m: Measured, growing: bool) -> None:
     page.table(["TLAB", "TLAB only" if growing else "TLAB only, M objects/s", *(f"{f.name} {s}" for f, s in columns)], rows)
 
 
-def _foreign_table(page: Page, results: Rounds, family: Family, level: str, tlabs: tuple[str, ...], paper: dict, all_sizes) -> None:  # type: ignore[no-untyped-def,type-arg]
+def _foreign_table(page: Report, results: Rounds, family: Family, level: str, tlabs: tuple[str, ...], paper: dict, all_sizes) -> None:  # type: ignore[no-untyped-def,type-arg]
     def cell(t: str, s: str) -> str:
         theirs = paper[t][all_sizes.index(s)] if t in paper else None
         name = family.subject(t, s)
@@ -151,7 +150,7 @@ def _measure(options: argparse.Namespace, m: Measured, common: str) -> Measured:
     return replace(m, results=results)
 
 
-def _setting(page: Page, m: Measured, threads: int, young: str) -> None:
+def _setting(page: Report, m: Measured, threads: int, young: str) -> None:
     page.head("Hierarchical allocation buffers")
     page.say(f"{threads} threads that allocate and initialise objects as javac's (16 to 128 bytes, one in fifty an array of up to 2 KiB) "
              f"and compute for {WORK} steps of a nanosecond or less after each, still much less than javac does, "
@@ -164,7 +163,7 @@ def _setting(page: Page, m: Measured, threads: int, young: str) -> None:
                  "what a buffer per cache would gain.")
 
 
-def _figure_2(page: Page, m: Measured) -> None:
+def _figure_2(page: Report, m: Measured) -> None:
     page.say("Figure 2: over TLABs of the same size and nothing between them and the space.")
     _speedup_table(page, m, growing=False)
     page.panels("lab-hab-figure2", 1, 3, lambda axes: [_lines(a, m.results, f, m.tlabs, False) for a, f in zip(axes, m.three, strict=True)])
@@ -180,7 +179,7 @@ def _figure_2(page: Page, m: Measured) -> None:
                  "more")
 
 
-def _figure_3(page: Page, m: Measured) -> None:
+def _figure_3(page: Report, m: Measured) -> None:
     page.say("Figure 3: the same over growing TLABs.")
     _speedup_table(page, m, growing=True)
     page.panels("lab-hab-figure3", 1, 3, lambda axes: [_lines(a, m.results, f, m.tlabs, True) for a, f in zip(axes, m.three, strict=True)])
@@ -193,7 +192,7 @@ def _figure_3(page: Page, m: Measured) -> None:
         _check_small_ones(page, m.results, f)
 
 
-def _check_small_ones(page: Page, results: Rounds, f: Family) -> None:
+def _check_small_ones(page: Report, results: Rounds, f: Family) -> None:
     name = f.subject("16K", FOUR["clab"])
     for only in ("", ONLY):
         rate = ratio(results, f"{name}{only}", RATE, f"{_base('growing')}{only}")
@@ -203,7 +202,7 @@ def _check_small_ones(page: Page, results: Rounds, f: Family) -> None:
     page.check(f"the same: bytes unused at a collection, over growing TLABs ({grown:.0f} KiB)", str(unused), "<= 1", unused.median <= 1)
 
 
-def _tables(page: Page, m: Measured) -> None:
+def _tables(page: Report, m: Measured) -> None:
     tables = [(m.cas, "core", "II", TABLE_2, CLABS)]
     if m.plabs == 1:
         page.say("Table I, foreign allocations of PLABs, is left out: with one PLAB for all no request can be foreign.")
@@ -229,7 +228,7 @@ def _tables(page: Page, m: Measured) -> None:
     page.check(f"the same, 16K TLABs on CLABs of {FOUR['clab']}", f"{usual:.2g} %", "< 0.5 %", usual < 0.5)
 
 
-def _four(page: Page, m: Measured) -> None:
+def _four(page: Report, m: Measured) -> None:
     three = [(m.plab, FOUR["plab"]), (m.cas, FOUR["clab"]), (m.cs, FOUR["clab"])]
     columns = [*three, *((f, f.sizes[0]) for f in m.four)]
     page.say(f"Four levels (TLAB, CLAB of {FOUR['clab']}, PLAB of {FOUR['plab']}, space) against three: speed-up over TLABs of the same "
@@ -251,7 +250,7 @@ def _four(page: Page, m: Measured) -> None:
              "that other configurations may be beneficial.")
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     threads = 2 * (os.cpu_count() or 1)
     young = "128M" if options.smoke else "512M"
     common = f"threads={threads} young={young} ms={10 if options.smoke else 200} pause_us=500"

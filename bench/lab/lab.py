@@ -14,7 +14,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve
 
 import hab
 import mprcs
-import parts
+from report import run_parts
 
 EXPERIMENTS = {
     "hab": hab.run,
@@ -27,7 +27,7 @@ EXPERIMENTS = {
 
 
 def main(argv: list[str]) -> int:
-    return parts.run(__doc__, argv, EXPERIMENTS, "lab", "Local allocation buffers: the experiments of two papers")
+    return run_parts(__doc__, argv, EXPERIMENTS, "lab", "Local allocation buffers: the experiments of two papers")
 
 
 if __name__ == "__main__":

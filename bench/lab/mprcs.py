@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 from experiment import MIB, measure
 from interleave import Rounds, median, ratio
-from page import Page
-from report import ROOT, plain_numbers
+from report import ROOT, Report, plain_numbers
 
 BY = ("thread", "core", "flip")
 PAUSE = 200  # microseconds of a collection
@@ -52,7 +51,7 @@ def _path_lengths(options: argparse.Namespace) -> dict[str, int]:
     return {way: len(count_fastpath.analyse(name, count_fastpath.disassemble(binary, name)).longest) for way, name in FUNCTION.items()}
 
 
-def objects(options: argparse.Namespace, page: Page) -> None:
+def objects(options: argparse.Namespace, page: Report) -> None:
     """Bare: a header is written. Initialised: the object is zeroed, too, as runtimes do."""
     short = "turns=1 objects=1000" if options.smoke else ""
     kinds = {"bare": short, "initialised": f"{short} initialise=1".strip()}
@@ -66,7 +65,7 @@ def objects(options: argparse.Namespace, page: Page) -> None:
     _controls(page, results)
 
 
-def _objects_table(options: argparse.Namespace, page: Page, results: Rounds, kinds: dict[str, str]) -> None:
+def _objects_table(options: argparse.Namespace, page: Report, results: Rounds, kinds: dict[str, str]) -> None:
     lengths = _path_lengths(options) if platform.machine() == "x86_64" else {}
     page.say("Table 1: objects of 48 bytes from a young space of 512 KiB with buffers of 64 KiB, nanoseconds each with the loop around, which "
              "polls for a safepoint; bare (a header is written) and initialised (the rest is zeroed). In line: as a compiler emits it "
@@ -86,7 +85,7 @@ def _objects_table(options: argparse.Namespace, page: Page, results: Rounds, kin
                  "as functions" + (f", {lengths['core_cs_call'] - lengths['thread_call']} instructions." if lengths else "."))
 
 
-def _objects_checks(page: Page, results: Rounds, kinds: dict[str, str]) -> None:
+def _objects_checks(page: Report, results: Rounds, kinds: dict[str, str]) -> None:
     for kind in kinds:
         for way, name in (("core_cs_inline", "in line"), ("core_cs_call", "a function"), ("engine_cs", "the engine's")):
             over = ratio(results, kind, way, kind, "thread_inline")
@@ -97,7 +96,7 @@ def _objects_checks(page: Page, results: Rounds, kinds: dict[str, str]) -> None:
         page.check(f"the same in line, {kind}, over compare-and-swap on the core's own", str(one), "<= 0.5", one.median <= 0.5)
 
 
-def _controls(page: Page, results: Rounds) -> None:
+def _controls(page: Report, results: Rounds) -> None:
     page.say("Controls, bare and in line: what one and two stores more for each object cost, to a line that is the thread's own. A section that "
              "stores its descriptor for each object, and a 1 to say that the thread allocates, has two more stores than one that finds "
              "its descriptor in place.")
@@ -109,7 +108,7 @@ def _controls(page: Page, results: Rounds) -> None:
 # Figure 9.
 
 
-def _busy_table(options: argparse.Namespace, page: Page, experiment: str, counts: tuple[int, ...], common: str, rounds: int) -> Rounds:
+def _busy_table(options: argparse.Namespace, page: Report, experiment: str, counts: tuple[int, ...], common: str, rounds: int) -> Rounds:
     results = measure(options, experiment, "busy",
                       {f"{by}/{n}": f"{common} work=1000 pause_us={PAUSE} threads={n} {_association(by, 'doubling')}"
                        for n in counts for by in BY}, rounds)
@@ -136,7 +135,7 @@ def _busy_table(options: argparse.Namespace, page: Page, experiment: str, counts
     return results
 
 
-def busy(options: argparse.Namespace, page: Page) -> None:
+def busy(options: argparse.Namespace, page: Report) -> None:
     counts = (1, 4) if options.smoke else (1, 2, 4, 8, 16, 32, 64)
     page.head("Threads that compute: 1 to 64")
     page.say("Figure 9: default sizing (doubling), young space of 4 MiB, about 0.3 microseconds of computing per object. Objects per second, "
@@ -156,7 +155,7 @@ def busy(options: argparse.Namespace, page: Page) -> None:
                  "and pays more for each object; what a real collector would save with fewer threads' buffers to look at is not simulated")
 
 
-def _draw_busy(page: Page, results: Rounds, counts: tuple[int, ...]) -> None:
+def _draw_busy(page: Report, results: Rounds, counts: tuple[int, ...]) -> None:
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
         for by in BY:
             label = "flip" if by == "flip" else f"by {by}"
@@ -176,7 +175,7 @@ def _draw_busy(page: Page, results: Rounds, counts: tuple[int, ...]) -> None:
     page.panels("lab-mprcs-figure9", 1, 3, draw)
 
 
-def _busy_findings(page: Page, results: Rounds, counts: tuple[int, ...]) -> None:
+def _busy_findings(page: Report, results: Rounds, counts: tuple[int, ...]) -> None:
     most = counts[-1]
     saved = ratio(results, f"core/{most}", "per_million", f"thread/{most}")
     page.finding(saved.median < 1, f"many threads collect less by core (paper: by thread 2 to 5 % of the heap are wasted): {saved} of the "
@@ -195,7 +194,7 @@ def _busy_findings(page: Page, results: Rounds, counts: tuple[int, ...]) -> None
 POLICIES = ("4K", "16K", "64K", "128K", "512K", "doubling")
 
 
-def bursty(options: argparse.Namespace, page: Page) -> None:
+def bursty(options: argparse.Namespace, page: Report) -> None:
     smoke = options.smoke
     spaces = (2,) if smoke else (2, 4, 8)
     counts = (40, 100) if smoke else (200, 400, 600, 800, 1000)
@@ -238,7 +237,7 @@ def bursty(options: argparse.Namespace, page: Page) -> None:
         _worst_policy(options, page, most, messages)
 
 
-def _worst_policy(options: argparse.Namespace, page: Page, threads: int, messages: int) -> None:
+def _worst_policy(options: argparse.Namespace, page: Report, threads: int, messages: int) -> None:
     """Which size of LABs does worst in a small space, with shorter ones at its end and without."""
     fixed = tuple(lab for lab in POLICIES if lab != "doubling")
     spaces = {"2M": "2 MiB", "2500K": "2,500 KiB"}
@@ -295,7 +294,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def statistics(options: argparse.Namespace, page: Page) -> None:
+def statistics(options: argparse.Namespace, page: Report) -> None:
     rooms = (2, 4) if options.smoke else (10, 50)
     messages = 50 if options.smoke else 1500
     line = f"messages={messages} pause_us={PAUSE}"
@@ -331,7 +330,7 @@ def statistics(options: argparse.Namespace, page: Page) -> None:
     page.say(f"Messages per second by core over by thread at {20 * most} threads: {rate}.")
 
 
-def _arithmetic(page: Page, results: Rounds, rooms: int, messages: int) -> None:
+def _arithmetic(page: Report, results: Rounds, rooms: int, messages: int) -> None:
     """What the table's first row says, and what it does not."""
     by_thread = rooms * messages * LAB / SPACE
     found = median(results, f"thread/{rooms}", "collections")
@@ -341,7 +340,7 @@ def _arithmetic(page: Page, results: Rounds, rooms: int, messages: int) -> None:
              "same way from its messages and sizes, which are ours; that they agree shows that the experiment was rebuilt, not more.")
 
 
-def _blocking(page: Page, results: Rounds, rooms: int) -> None:
+def _blocking(page: Report, results: Rounds, rooms: int) -> None:
     page.say(f"The source of these runs never blocks, and a refill is over before anybody interferes: failed, invalid and sidelined stay at 0. With a "
              f"source that sleeps for {BLOCK} microseconds, as one that maps memory or waits for a lock, {rooms} rooms:")
     shown = ("LABs", "transactions, succeeded", "transactions, failed", "transactions, invalid", "sidelined", "MiB sidelined",
@@ -361,7 +360,7 @@ def _blocking(page: Page, results: Rounds, rooms: int) -> None:
 # The end of the space.
 
 
-def end(options: argparse.Namespace, page: Page) -> None:
+def end(options: argparse.Namespace, page: Report) -> None:
     stops = (0, 100) if options.smoke else (0, 10, 20, 50, 100, 200, 500)
     threads, messages = (100, 50) if options.smoke else (1000, 1000)
     results: Rounds = measure(options, "end", "bursty",

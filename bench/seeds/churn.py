@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from interleave import AGAIN, Rounds, Subject, Values, interleaved, median, preloaded, ratio, run as run_program
-from page import Page
+from report import Report
 from raw import measured, names
 
 SCRIPT = Path(__file__).resolve().parent / "md5.js"
@@ -47,7 +47,7 @@ def _all(options: argparse.Namespace, node: str, present: Sequence[Subject]) -> 
     return results
 
 
-def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     node = shutil.which("node")
     if node is None and not options.stored:
         page.say("md5 sums in node: not run, there is no node.")

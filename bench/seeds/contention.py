@@ -9,7 +9,7 @@ import os
 
 import jvm
 from interleave import Rounds, Spread, Subject, Values, interleaved, median, ratio, run as run_program, spread
-from page import Page
+from report import Report
 from raw import measured
 from report import plain_numbers
 
@@ -63,7 +63,7 @@ def _title(threads: int, size: int) -> str:
     return f"{threads} thread{'s' if threads > 1 else ''}, {size} bytes"
 
 
-def _native_table(page: Page, results: Rounds) -> None:
+def _native_table(page: Report, results: Rounds) -> None:
     page.say("Millions of objects per second, all threads together, each object's header written and the rest zeroed. Shared: "
              "the pointer of the space itself, moved by compare-and-swap (cas) or atomic addition; per thread: plain code for a "
              "buffer of each thread; engine: terrace/lab.h, buffers of threads, and of cores by critical sections (cs) and by "
@@ -95,14 +95,14 @@ def _article_ratio(kind: tuple[str, int], base: tuple[str, int], size: int = 16)
     return ARTICLE[kind][size] / ARTICLE[base][size]
 
 
-def _alone(page: Page, who: str, found: Spread) -> None:
+def _alone(page: Report, who: str, found: Spread) -> None:
     article = _article_ratio(("no TLAB", 1), ("TLAB", 1))
     page.finding(found.median < 0.75, f"{who}: one thread alone pays for the atomic instruction (article: {article:.2f} of the "
                  f"rate with a buffer, at 16 bytes): {found}.",
                  "an uncontended locked instruction is cheap on this processor, and the bandwidth of the memory bounds both")
 
 
-def _together(page: Page, who: str, shared: Spread, local: Spread) -> None:
+def _together(page: Report, who: str, shared: Spread, local: Spread) -> None:
     down, up = _article_ratio(("no TLAB", 4), ("no TLAB", 1)), _article_ratio(("TLAB", 4), ("TLAB", 1))
     page.finding(shared.median < 0.5, f"{who}: with four threads the shared pointer is slower than with one (article: {down:.2f} "
                  f"of its rate, at 16 bytes): {shared}.",
@@ -111,7 +111,7 @@ def _together(page: Page, who: str, shared: Spread, local: Spread) -> None:
                  "one thread comes close to the bandwidth of the memory, or other programs had the cpus")
 
 
-def _same_for_all_sizes(page: Page, who: str, rates: list[Spread]) -> None:
+def _same_for_all_sizes(page: Report, who: str, rates: list[Spread]) -> None:
     medians = [r.median for r in rates]
     page.finding(max(medians) / min(medians) < 1.5,
                  f"{who}: contended, objects per second do not depend on their size (article: 11.7 to 12.0 million): "
@@ -120,7 +120,7 @@ def _same_for_all_sizes(page: Page, who: str, rates: list[Spread]) -> None:
                  "run at the same moment")
 
 
-def _native_findings(page: Page, results: Rounds) -> None:
+def _native_findings(page: Report, results: Rounds) -> None:
     one, four = _key(1, 16), _key(4, 16)
     _alone(page, "C++", ratio(results, one, "cas", one, "buffer"))
     _together(page, "C++", ratio(results, four, "cas", one), ratio(results, four, "buffer", one))
@@ -138,7 +138,7 @@ def _native_findings(page: Page, results: Rounds) -> None:
              f"inline; {over} times that of the shared pointer at 16 bytes.")
 
 
-def _jvm_table(page: Page, results: Rounds) -> None:
+def _jvm_table(page: Report, results: Rounds) -> None:
     rows: list[list[object]] = []
     for threads in _counts(results):
         for size in SIZES:
@@ -170,7 +170,7 @@ def _jvm_table(page: Page, results: Rounds) -> None:
     page.panels("seeds-jvm", 1, 3, draw)
 
 
-def _jvm(options: argparse.Namespace, page: Page) -> None:
+def _jvm(options: argparse.Namespace, page: Report) -> None:
     if options.stored and not (options.out / "seeds-jvm.json").exists():
         page.say("On the JVM: not run.")
         return
@@ -189,7 +189,7 @@ def _jvm(options: argparse.Namespace, page: Page) -> None:
     _same_for_all_sizes(page, "JVM", [spread(v[f"rate/{s}"] for v in results[four]) for s in SIZES])
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     page.head("Write contention")
     results = measured(options, "contention", lambda: _native(options))
     _native_table(page, results)

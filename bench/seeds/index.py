@@ -12,8 +12,7 @@ import index_transactions
 import raw
 import ring
 from interleave import Rounds, Subject, interleaved, median, preloaded, ratio
-from page import Page
-from report import ROOT, plain_numbers
+from report import ROOT, Report, plain_numbers
 
 ARTICLE = ring.ARTICLE
 ARTICLE_NS = (2.1, 8.1, 2.1)
@@ -34,7 +33,7 @@ def _measured(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[i
         chosen, min(3, options.rounds), lambda s: ring.measure(s, program, sizes, one_cpu)))
 
 
-def _table(results: Rounds, names: list[str], page: Page) -> None:
+def _table(results: Rounds, names: list[str], page: Report) -> None:
     def of(name: str, size: int) -> str:
         return f"{median(results, name, f'ns/{size}'):.2f}"
 
@@ -48,7 +47,7 @@ def _table(results: Rounds, names: list[str], page: Page) -> None:
     page.table(["nanoseconds of a step", *(f"{size} bytes" for size in ARTICLE), "worst over by hand", "sizes over 1.15"], rows)
 
 
-def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     ordered = sorted(sizes)
     ours = [n for n in names if n.startswith("terrace")]
     groups = ([names[0], *ours], [names[0], ours[0], *(n for n in names[1:] if n not in ours)])
@@ -66,7 +65,7 @@ def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page)
     page.panels("index-ring", 1, 2, draw)
 
 
-def run_ring(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
+def run_ring(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> None:
     sizes = ARTICLE if options.smoke else index_transactions.SIZES
     results = _measured(options, chosen, sizes)
     names = raw.names(results)
@@ -90,7 +89,7 @@ def run_ring(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> 
                  "lay their nodes 1,024 bytes apart, too: size classes meet the bad stride for a range of sizes, not for one.")
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     chosen = subjects(options)
     run_ring(options, page, chosen)
     index_transactions.run(options, page, chosen)

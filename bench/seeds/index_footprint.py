@@ -11,7 +11,7 @@ from pathlib import Path
 
 import footprint
 from interleave import Subject
-from page import Page
+from report import Report
 
 SIZES = (64, 1010, 4096)
 NODES = 250
@@ -45,7 +45,7 @@ def measure(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int
     return rows
 
 
-def _table(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _table(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     columns = ["malloc and free of a block"]
     for size in sizes:
         columns += [f"{size}: instructions", "lines read only", "lines written", "the allocator's", "of these rseq"]
@@ -59,7 +59,7 @@ def _table(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], page:
     page.table(columns, table)
 
 
-def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Page) -> None:
+def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Report) -> None:
     page.say(f"Simulated: how many of {nodes} calls one transaction can hold, malloc with a store to the block, and free; LRU / "
              "tree-PLRU, and what ends it. Every load and store of the calls counts, the cache is empty at the beginning, the "
              "allocator's caches are not.")
@@ -78,7 +78,7 @@ def _calls(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes
     page.table(["allocator", *(f"{size}: {what}" for size in sizes for what in ("malloc", "free"))], table)
 
 
-def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Page) -> None:
+def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes: int, page: Report) -> None:
     def bars(axis, key: str, label: str, limit: float | None) -> None:  # type: ignore[no-untyped-def]
         height = 0.8 / len(sizes)
         for n, size in enumerate(sizes):
@@ -100,7 +100,7 @@ def _plot(rows: dict[str, Row], names: list[str], sizes: tuple[int, ...], nodes:
     page.panels("index-footprint", 1, 3, draw)
 
 
-def run(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> None:
     sizes = SIZES[1:2] if options.smoke else SIZES
     nodes = 40 if options.smoke else NODES
     rows = measure(options, chosen, sizes, nodes)

@@ -9,7 +9,7 @@ import json
 import raw
 from interleave import Rounds, Subject, Values, interleaved, median
 from interleave import run as run_under
-from page import Page
+from report import Report
 
 ARTICLE = {950: "0.145", 1010: "100", 1080: "0.2"}  # per cent that fail
 # Multiples of 64, and 14 bytes less, as 1,010 is: with a header in each block, glibc's strides are bad there, not at the multiples.
@@ -52,7 +52,7 @@ def _percent(value: float) -> str:
     return f"{100 * value:.3g}"
 
 
-def _histogram(results: Rounds, names: list[str], page: Page) -> None:
+def _histogram(results: Rounds, names: list[str], page: Report) -> None:
     size = 1010
     columns = 4
     rows = -(-len(names) // columns)
@@ -72,7 +72,7 @@ def _histogram(results: Rounds, names: list[str], page: Page) -> None:
     page.panels("index-sets", rows, columns, draw)
 
 
-def _fits(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _fits(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     ours = [n for n in names if n.startswith("terrace")]
     groups = {"placements of Terrace": [names[0], *ours], "allocators": [names[0], ours[0], *(n for n in names[1:] if n not in ours)]}
 
@@ -91,7 +91,7 @@ def _fits(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page)
     page.panels("index-fits", len(POLICIES), len(groups), draw)
 
 
-def _map(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _map(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
         for axis, (policy, text) in zip(axes, POLICIES.items(), strict=True):
             part = [[100 * median(results, name, f"{policy}/{s}") for s in sizes] for name in names]
@@ -106,7 +106,7 @@ def _map(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) 
     page.panels("index-aborts", 1, 2, draw)
 
 
-def _table(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _table(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     real = f"rtm/{sizes[0]}" in results[names[0]][0]
     columns = ["aborted, per cent"]
     for size in ARTICLE:
@@ -126,7 +126,7 @@ def _table(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page
     page.table(columns, rows)
 
 
-def _findings(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Page) -> None:
+def _findings(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Report) -> None:
     glibc, default = names[0], names[1]
     _glibc(results, glibc, page)
     for policy, text in POLICIES.items():
@@ -142,7 +142,7 @@ def _findings(results: Rounds, names: list[str], sizes: tuple[int, ...], page: P
                      f"{random} has aborts at {len(bad)} of {len(sizes)} sizes (LRU, simulated).", WHY["lru"])
 
 
-def _glibc(results: Rounds, glibc: str, page: Page) -> None:
+def _glibc(results: Rounds, glibc: str, page: Report) -> None:
     """The article's own three figures."""
     kinds = {"lru": "simulated with LRU"} | ({"rtm": "in real transactions"} if f"rtm/{min(ARTICLE)}" in results[glibc][0] else {})
     for kind, text in kinds.items():
@@ -158,7 +158,7 @@ def _glibc(results: Rounds, glibc: str, page: Page) -> None:
                  "processor did not show it, so it is kinder to written lines than this model, or its nodes lay a little differently")
 
 
-def run(options: argparse.Namespace, page: Page, chosen: list[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> None:
     sizes = tuple(ARTICLE) if options.smoke else SIZES
     results = measure(options, chosen, sizes)
     names = raw.names(results)

@@ -13,8 +13,7 @@ import startup
 import umastat
 import whole_loop
 from interleave import Subject, preloaded
-from page import Page
-from report import ROOT
+from report import ROOT, Report
 
 
 def _of_umem(options: argparse.Namespace) -> list[Subject]:
@@ -25,7 +24,7 @@ def _of_umem(options: argparse.Namespace) -> list[Subject]:
     return [preloaded("libumem", library), preloaded("libumem, no cache", library, UMEM_OPTIONS="perthread_cache=0")]
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     present: list[Subject] = [*allocators.subjects(options.library, ROOT / "build" / "peers"), *_of_umem(options)]
     page.head("Per-thread caching")
     page.say("The article (illumos, 2012) put a cache of 1 MB per thread before libumem, for its 16 smallest sizes, up to 448 "

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 
 from interleave import AGAIN, Rounds, Spread, Subject, Values, interleaved, median, ratio, run as run_program, spread
-from page import Page
+from report import Report
 from raw import measured, names
 from report import plain_numbers
 
@@ -60,7 +60,7 @@ def _measure(options: argparse.Namespace, subject: Subject) -> Values:
     return {f"1/{k}": v for k, v in alone.items()} | {f"{THREADS}/{k}": v for k, v in together.items()}
 
 
-def _four_bytes(page: Page, results: Rounds) -> None:
+def _four_bytes(page: Report, results: Rounds) -> None:
     cpus = os.cpu_count() or 1
     page.say("A pair of malloc and free of 4 bytes, nanoseconds, medians of the rounds. One thread alone in its process, and "
              f"{THREADS} threads on {cpus} cpus: as long as each of them sees it take (they share the cpus, so "
@@ -87,7 +87,7 @@ def _four_bytes(page: Page, results: Rounds) -> None:
     page.panels("seeds-four-bytes", 1, 2, draw)
 
 
-def _findings_four_bytes(page: Page, results: Rounds) -> None:
+def _findings_four_bytes(page: Report, results: Rounds) -> None:
     many = f"{THREADS}/cpu_ns/4"
     article = article_ns("libumem, cache per thread") / article_ns("libumem, a lock per cpu")
     gain = ratio(results, "glibc", many, LOCK)
@@ -111,7 +111,7 @@ def _findings_four_bytes(page: Page, results: Rounds) -> None:
              f"{ratio(results, 'terrace', many, LOCK)} with {THREADS} threads, where it cannot.")
 
 
-def _plot_sizes(page: Page, results: Rounds) -> None:
+def _plot_sizes(page: Report, results: Rounds) -> None:
     plain = [n for n in names(results) if n not in (ONE_LOCK, TO_448)]
 
     def draw(axes) -> None:  # type: ignore[no-untyped-def]
@@ -131,7 +131,7 @@ def _plot_sizes(page: Page, results: Rounds) -> None:
     page.panels("seeds-sizes", 1, 2, draw)
 
 
-def _by_size(page: Page, results: Rounds) -> None:
+def _by_size(page: Report, results: Rounds) -> None:
     page.say("The same loop by size, one thread on one cpu, cpu time of a pair in nanoseconds.")
     shown = (8, 64, 448, 1024, 4096, 16384, 32768, 65536, 262144, 1048576)
     page.table(["bytes", *(_short(s) for s in shown)],
@@ -145,7 +145,7 @@ def _by_size(page: Page, results: Rounds) -> None:
                      "the class is looked up in a table, so the size does not matter")
 
 
-def _beyond(page: Page, results: Rounds) -> None:
+def _beyond(page: Report, results: Rounds) -> None:
     costs = {size: spread(a[f"1/cpu_ns/{size}"] - b[f"1/cpu_ns/{size}"] for a, b in zip(results[TO_448], results[LOCK], strict=True))
              for size in (512, 1024)}
     page.finding(costs[1024].median <= ARTICLE_BEYOND, "sizes beyond the cache pay little for it (article: 8 to 10 ns per pair "
@@ -165,7 +165,7 @@ def _beyond(page: Page, results: Rounds) -> None:
                  "time. What the cache costs such a pair is one comparison of the size.")
 
 
-def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     chosen = subjects(present)
     results = measured(options, "pairs", lambda: interleaved(chosen, options.rounds, lambda s: _measure(options, s)))
     _four_bytes(page, results)

@@ -7,11 +7,12 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, median, preloaded, ratio, run, save_raw
-from report import Report, arguments, can_plot, figure, plain_numbers, save
+from report import Report, arguments, plain_numbers
 
 ARTICLE = (950, 1010, 1080)
 SIZES = (*ARTICLE, *range(512, 4096 + 1, 64))
@@ -31,20 +32,22 @@ def _over_by_hand(results: Rounds, name: str, size: int) -> str:
     return str(ratio(results, name, f"ns/{size}", name, f"by_hand_ns/{size}"))
 
 
-def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], path: Path) -> None:
-    fig, axes = figure()
+def _plot(report: Report, results: Rounds, names: list[str], sizes: tuple[int, ...]) -> None:
     ordered = sorted(sizes)
-    for name in names:
-        axes.plot(ordered, [median(results, name, f"ns/{s}") for s in ordered], marker=".", label=name)
-    axes.plot(ordered, [median(results, names[1], f"by_hand_ns/{s}") for s in ordered], "k--", lw=1,
-              label="by hand, an odd number of lines apart")
-    axes.set(xlabel="size of a node, bytes", ylabel="time of a step, ns", yscale="log",
-             title="Ring of 250 nodes: step time by size and placement")
-    axes.set_yticks([1, 2, 3, 4, 5, 6], minor=False)
-    axes.set_yticks([], minor=True)
-    plain_numbers(axes.yaxis)
-    axes.legend()
-    save(fig, path)
+
+    def draw(axes: list[Any]) -> None:
+        for name in names:
+            axes[0].plot(ordered, [median(results, name, f"ns/{s}") for s in ordered], marker=".", label=name)
+        axes[0].plot(ordered, [median(results, names[1], f"by_hand_ns/{s}") for s in ordered], "k--", lw=1,
+                     label="by hand, an odd number of lines apart")
+        axes[0].set(xlabel="size of a node, bytes", ylabel="time of a step, ns", yscale="log",
+                    title="Ring of 250 nodes: step time by size and placement")
+        axes[0].set_yticks([1, 2, 3, 4, 5, 6], minor=False)
+        axes[0].set_yticks([], minor=True)
+        plain_numbers(axes[0].yaxis)
+        axes[0].legend()
+
+    report.panels("ring", 1, 1, draw, size=(8, 4.5))
 
 
 def main(argv: list[str]) -> int:
@@ -76,8 +79,7 @@ def main(argv: list[str]) -> int:
     )
     over = [s for s in sizes if ratio(results, default, f"ns/{s}", default, f"by_hand_ns/{s}").median > 1.15]
     report.say(f"{default}: sizes over 1.15: {', '.join(map(str, over)) or 'none'} of {len(sizes)}.")
-    if can_plot(options):
-        _plot(results, names, sizes, options.out / "ring.svg")
+    _plot(report, results, names, sizes)
     report.close()
     return 0
 

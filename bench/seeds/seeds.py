@@ -16,13 +16,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "peers
 import contention
 import index
 import libumem
-import parts
+from report import run_parts
 
 EXPERIMENTS = {"libumem": libumem.run, "index": index.run, "contention": contention.run}
 
 
 def main(argv: list[str]) -> int:
-    return parts.run(__doc__, argv, EXPERIMENTS, "seeds", "Terrace in the experiments of three articles")
+    return run_parts(__doc__, argv, EXPERIMENTS, "seeds", "Terrace in the experiments of three articles")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / folder) for folder in ("common", "peers")]
 
 import allocators
 from interleave import Rounds, Subject, Values, interleaved, median, run, save_raw, spread
-from report import ROOT, Report, arguments, can_plot, figure, plain_numbers, save
+from report import ROOT, Report, arguments, plain_numbers
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
 MIB = 2**20
@@ -31,16 +32,17 @@ def _beyond(results: Rounds, name: str, count: int) -> list[float]:
     return [(v[f"grown/{count}"] - live) / MIB for v in results[name]]
 
 
-def _plot(results: Rounds, names: list[str], counts: tuple[int, ...], path: Path) -> None:
-    fig, axes = figure()
-    for name in names:
-        axes.plot(counts, [spread(_beyond(results, name, n)).median for n in counts], marker="o", label=name)
-    axes.axhline(2, color="k", ls="--", lw=1, label="2 MiB")
-    axes.set(xscale="log", yscale="log", xlabel="sleeping threads", ylabel="MiB beyond live objects and stacks",
-             title="Memory held for threads that have used 50 objects and sleep")
-    plain_numbers(axes.xaxis, axes.yaxis)
-    axes.legend()
-    save(fig, path)
+def _plot(report: Report, results: Rounds, names: list[str], counts: tuple[int, ...]) -> None:
+    def draw(axes: list[Any]) -> None:
+        for name in names:
+            axes[0].plot(counts, [spread(_beyond(results, name, n)).median for n in counts], marker="o", label=name)
+        axes[0].axhline(2, color="k", ls="--", lw=1, label="2 MiB")
+        axes[0].set(xscale="log", yscale="log", xlabel="sleeping threads", ylabel="MiB beyond live objects and stacks",
+                    title="Memory held for threads that have used 50 objects and sleep")
+        plain_numbers(axes[0].xaxis, axes[0].yaxis)
+        axes[0].legend()
+
+    report.panels("sleepers", 1, 1, draw, size=(8, 4.5))
 
 
 def main(argv: list[str]) -> int:
@@ -62,8 +64,7 @@ def main(argv: list[str]) -> int:
     few, many = (1000, 10000) if not options.smoke else (counts[0], counts[-1])
     growth = spread(_beyond(results, "terrace", many)).median / spread(_beyond(results, "terrace", few)).median
     report.say(f"terrace: {many} threads hold {growth:.2f} of what {few} hold.")
-    if can_plot(options):
-        _plot(results, [s.name for s in subjects], counts, options.out / "sleepers.svg")
+    _plot(report, results, [s.name for s in subjects], counts)
     report.close()
     return 0
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from interleave import Rounds, Subject, Values, interleaved, median, preloaded, run as run_program, spread
-from page import Page
+from report import Report
 from raw import measured, names
 
 ARTICLE_US = 50  # "roughly 50 microsecond increase in the wall and cpu time" of umem_init
@@ -52,7 +52,7 @@ def _cell(results: Rounds, name: str, key: str) -> str:
     return f"{spread(added(results, name, key)).median:+,.0f}"
 
 
-def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     folder = options.build / "bench" / "seeds"
     chosen = programs(folder / "bench_empty_program", options.smoke)
     subjects = [present[0], preloaded(NOTHING, folder / "libbench_empty_object.so"), *present[1:]]

@@ -21,7 +21,7 @@ import jvm
 import raw
 import startup
 from interleave import AGAIN, Rounds
-from page import Page
+from report import Report
 
 STARTER = os.environ.get("TERRACE_BENCH_STARTUP", "")
 
@@ -121,7 +121,7 @@ class Report(unittest.TestCase):
             self.keep(options.out, "jvm", {
                 name: {f"rate/{s}": values["rate"] for s in sizes} | {f"{key}/{s}": 0.5 for s in sizes for key in others}
                 for name, values in jmh.items()})
-            page = Page(options, "page", "A test")
+            page = Report("page", options.out, "A test")
             with mock.patch.object(page, "_console"), mock.patch.object(page, "panels"):
                 contention.run(options, page)
                 page.close()

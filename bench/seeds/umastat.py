@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from churn import SCRIPT
 from interleave import Subject
-from page import Page
-from report import ROOT
+from report import ROOT, Report
 
 FOR_EVER = 1_000_000_000  # sums
 
@@ -32,7 +31,7 @@ def _umastat(node: str, subject: Subject, seconds: float) -> str:
     return done.stdout if done.returncode == 0 else ""
 
 
-def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     node, libumem = shutil.which("node"), next((s for s in present if s.name == "libumem"), None)
     if node is None or libumem is None or options.smoke:
         return

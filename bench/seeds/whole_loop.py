@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from interleave import Rounds, Subject, Values, interleaved, median, run as run_program
-from page import Page
+from report import Report
 from pair_loops import ARTICLE, ARTICLE_PAIRS, LOCK, THREADS, without_cache
 from raw import measured, names
 
@@ -26,7 +26,7 @@ def _measure(options: argparse.Namespace, subject: Subject) -> Values:
     return values
 
 
-def run(options: argparse.Namespace, page: Page, present: Sequence[Subject]) -> None:
+def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     by_name = {s.name: s for s in (*present, without_cache())}
     chosen = [by_name[name] for name in WANTED if name in by_name]
     results: Rounds = measured(options, "whole", lambda: interleaved(chosen, 1, lambda s: _measure(options, s)))

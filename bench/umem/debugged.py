@@ -9,7 +9,7 @@ from pathlib import Path
 
 import workloads as programs
 from interleave import AGAIN, Subject, interleaved, median, preloaded, ratio
-from page import Page
+from report import Report
 from workload import Workload
 
 WANTED = ("sqlite-file", "sqlite-memory", "redis-requests", "redis-growing", "redis-lists")
@@ -22,7 +22,7 @@ def _subjects(library: Path) -> list[Subject]:
     return [preloaded(name, library, **environment) for name, environment in settings.items()]
 
 
-def _one(options: argparse.Namespace, page: Page, work: Workload, subjects: list[Subject]) -> list[object]:
+def _one(options: argparse.Namespace, page: Report, work: Workload, subjects: list[Subject]) -> list[object]:
     with tempfile.TemporaryDirectory() as directory:
         scratch = Path(directory)
         work.prepare(scratch)
@@ -35,7 +35,7 @@ def _one(options: argparse.Namespace, page: Page, work: Workload, subjects: list
     return [work.name, *cells, str(ratio(results, AGAIN, "seconds", "off")), " / ".join(peaks)]
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     page.head("UMEM_DEBUG")
     build = options.build.resolve()
     found = {w.name: w for w in programs.workloads(build)}

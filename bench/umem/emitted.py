@@ -7,7 +7,7 @@ import argparse
 import json
 
 from interleave import Subject, Values, run as run_program, spread
-from page import Page
+from report import Report
 
 MEANING = {
     "table": "the library's functions: addresses and limits from memory, the class from a table",
@@ -25,7 +25,7 @@ def _measure(options: argparse.Namespace) -> Values:
     return said
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     page.head("Generated code")
     rounds = [_measure(options) for _ in range(options.rounds)]
     if not rounds[0]:

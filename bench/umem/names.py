@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from interleave import Spread, Subject, run as run_program, spread
-from page import Page
+from report import Report
 
 Turns = dict[str, list[float]]
 
@@ -31,7 +31,7 @@ def _measure(options: argparse.Namespace, size: int) -> Turns:
     return said
 
 
-def _check(page: Page, size: int, values: Turns) -> None:
+def _check(page: Report, size: int, values: Turns) -> None:
     for kind, limit in LIMITS.items():
         took = over(values["cpu/malloc/1"], values[f"cpu/{kind}/1"])
         page.check(f"{kind} of {size} bytes, time of a pair over malloc's", str(took), f"at most {limit}", took.median <= limit)
@@ -41,7 +41,7 @@ def _check(page: Page, size: int, values: Turns) -> None:
                    f"at least {LEAST}", work.median >= LEAST)
 
 
-def run(options: argparse.Namespace, page: Page) -> None:
+def run(options: argparse.Namespace, page: Report) -> None:
     page.head("Names")
     page.say("Nanoseconds of cpu time of a pair (quartiles of the turns), in one process, which has libumem_malloc.so; `cache` "
              "has a constructor and a destructor.")

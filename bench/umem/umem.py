@@ -15,13 +15,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "apps"
 import debugged
 import emitted
 import names
-import parts
+from report import run_parts
 
 PARTS = {"names": names.run, "generated": emitted.run, "debug": debugged.run}
 
 
 def main(argv: list[str]) -> int:
-    return parts.run(__doc__, argv, PARTS, "umem", "libumem's interface on Terrace", can_store=False)
+    return run_parts(__doc__, argv, PARTS, "umem", "libumem's interface on Terrace", can_store=False)
 
 
 if __name__ == "__main__":

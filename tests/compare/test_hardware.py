@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Every report names the machine: what the processor is called, on x86-64 and on arm64."""
 
-import argparse
 import subprocess
 
 import compare
 import hardware
 import pytest
 from hardware import Processor, described
-from page import Page
 from report import Report
 
 X86 = """processor\t: 0
@@ -43,7 +41,7 @@ def test_a_report_says_first_where_it_was_measured(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(hardware, "processor", lambda: Processor("Name <of> it", "a vendor", "family 1"))
     monkeypatch.setattr(hardware, "cores", lambda: 1)
     Report("plain", tmp_path).close()
-    Page(argparse.Namespace(out=tmp_path, smoke=True), "page", "A title").close()
+    Report("page", tmp_path, "A title").close()
     said = "Measured on Name <of> it (a vendor; family 1), 1 core, "
     assert (tmp_path / "plain.md").read_text().startswith(said)
     assert capsys.readouterr().out.startswith(said)

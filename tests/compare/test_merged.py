@@ -134,12 +134,12 @@ def test_what_is_not_the_same_everywhere_is_told(paths, tmp_path):
 
 def test_the_plots_show_what_the_tables_say_and_nothing_for_what_was_not_measured(data):
     plots = {p.name: p for p in all_plots(data)}
-    (heat,) = next(c for c in plots["heat"].choices if c.title == "time").traces
-    assert heat["x"] == ["made up, 4 cores", "another, 4 cores"]
-    shown = dict(zip(heat["y"], heat["text"], strict=True))
+    (heat,) = plots["heat"].choices["time"].data
+    assert list(heat.x) == ["made up, 4 cores", "another, 4 cores"]
+    shown = dict(zip(heat.y, map(list, heat.text), strict=True))
     assert (shown["ring/1"], shown["browser/1"]) == (["0.83", "0.75"], ["1.67", ""])
-    left = next(t for t in plots["means"].choices[0].traces if t["name"] == "left")
-    assert left["y"] == pytest.approx([FACTOR["left"]]) and left["x"][0] < 0.5, "beside the name of the one machine that has it"
+    left = next(t for t in plots["means"].choices["time, all"].data if t.name == "left")
+    assert left.y == pytest.approx([FACTOR["left"]]) and list(left.x) == ["made up,<br>4 cores"], "of the one machine that has it"
 
 
 def test_the_report_says_of_each_machine_what_it_is(paths, tmp_path):
