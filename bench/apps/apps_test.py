@@ -17,7 +17,7 @@ from bindings import servers, watched
 from interleave import Subject, glibc, preloaded
 from recipe import Recipe, find, refuse_unloaded, workload
 from redis_load import before_jemalloc
-from said import compiler_command, pgbench_seconds, redis_seconds, status_bytes, without_times
+from said import compiler_command, pgbench_seconds, redis_seconds, without_times
 from server import Service, serving
 from workload import Failed
 
@@ -27,7 +27,6 @@ number of failed transactions: 0 (0.000%)
 tps = 200.000000 (without initial connection time)
 """
 DRIVER = 'Using built-in specs.\n "/usr/libexec/cc1plus" "-quiet" "-D" "A=b c" "large.cpp"\n as -o large.o\n'
-STATUS = "Name:\tredis\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n"
 STORE = """fillrandom   :       1.9 micros/op 521648 ops/sec 0.019 seconds 10000 operations;
 readrandom   :       2.1 micros/op 1630523 ops/sec 0.025 seconds 40000 operations;    6.8 MB/s (203 of 10000 found)
 """
@@ -61,11 +60,6 @@ class WhatProgramsSay(unittest.TestCase):
         self.assertEqual(compiler_command(DRIVER, "/cc1plus"), ["/usr/libexec/cc1plus", "-quiet", "-D", "A=b c", "large.cpp"])
         with self.assertRaises(Failed):
             compiler_command(DRIVER, "/cc1")
-
-    def test_sizes_of_a_process_are_in_bytes(self) -> None:
-        self.assertEqual(status_bytes(STATUS, "VmRSS"), 1024 * 1024)
-        with self.assertRaises(Failed):
-            status_bytes(STATUS, "VmSwap")
 
     def test_db_bench_without_its_times_still_says_what_was_found(self) -> None:
         self.assertEqual(without_times(STORE), "fillrandom \nreadrandom (203 of 10000 found)")

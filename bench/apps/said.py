@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reads what programs say: load generators their throughput, compilers their commands, the kernel a process's memory."""
+"""Reads what programs say: load generators their throughput, compilers their commands."""
 
 from __future__ import annotations
 
@@ -43,14 +43,6 @@ def compiler_command(dry_run: str, program: str) -> list[str]:
         if words and words[0].endswith(program):
             return words
     raise Failed(f"the compiler's driver runs no {program}: {dry_run[-200:]}")
-
-
-def status_bytes(text: str, field: str) -> int:
-    """A size, VmRSS say, out of /proc/PID/status."""
-    found = re.search(rf"^{field}:\s+(\d+) kB$", text, re.M)
-    if found is None:
-        raise Failed(f"the kernel says nothing of {field}")
-    return int(found[1]) * 1024
 
 
 def without_times(text: str) -> str:

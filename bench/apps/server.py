@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+import psutil
 from interleave import Subject, Values
 from recipe import refuse_unloaded
-from said import status_bytes
 from workload import Failed, clean_environment, launcher, reported
 
 START_SECONDS = 30.0
@@ -87,16 +87,14 @@ class Server:
 
     def pid(self) -> int:
         """The launcher's only child."""
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):  # one that has ended meanwhile
-                if int(stat.read_text().rpartition(")")[2].split()[1]) == self._launcher.pid:
-                    return int(stat.parent.name)
+        with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+            return psutil.Process(self._launcher.pid).children()[0].pid
         raise Failed(f"{self._service.command[0]} has ended: {self._last_words()}")
 
     def settled_rss(self) -> Values:
         """To be asked when the server has freed everything."""
         time.sleep(SETTLE_SECONDS)
-        return {"settled_rss": float(status_bytes(Path(f"/proc/{self.pid()}/status").read_text(), "VmRSS"))}
+        return {"settled_rss": float(psutil.Process(self.pid()).memory_info().rss)}
 
     def stop(self) -> Values:
         os.kill(self.pid(), self._service.end)

@@ -8,7 +8,7 @@ import io
 import re
 import sys
 
-NEEDED = ("jinja2", "matplotlib", "numpy", "pandas", "plotly", "psutil", "rich", "scipy")
+NEEDED = ("iced_x86", "jinja2", "matplotlib", "numpy", "pandas", "plotly", "psutil", "pymemcache", "redis", "rich", "scipy")
 
 if absent := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
     print(f"skipped: no {', '.join(absent)} in this Python; `terrace bench` installs them", file=sys.stderr)

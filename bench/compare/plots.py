@@ -26,19 +26,27 @@ from summary import OURS, Comparison
 Figure = go.Figure
 FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "#222"}
 STYLES = {
-    "color_discrete_map": ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#8c8c8c", "#5b3a1e"),
-    "symbol_map": ("circle", "star", "square", "diamond", "triangle-up", "x", "cross", "triangle-down", "hexagon", "bowtie"),
-    "line_dash_map": ("dot", "solid", "dash", "dashdot", "longdash", "longdashdot"),
-    "pattern_shape_map": ("", "/", "\\", "x", "-", "|", "+", "."),
+    "color": ("#000000", "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#8c8c8c", "#5b3a1e"),
+    "symbol": ("circle", "star", "square", "diamond", "triangle-up", "x", "cross", "triangle-down", "hexagon", "bowtie"),
+    "line_dash": ("dot", "solid", "dash", "dashdot", "longdash", "longdashdot"),
+    "pattern_shape": ("", "/", "\\", "x", "-", "|", "+", "."),
 }
 # Beside a point: neighbours in the list, which often lie close together, in different directions.
 PLACES = ("top right", "bottom left", "bottom right", "top left")
 AXIS = {"gridcolor": "#e4e4e4", "zeroline": False, "automargin": True}
-TEMPLATE = go.layout.Template(layout={
-    "font": FONT, "paper_bgcolor": "#fff", "plot_bgcolor": "#fff", "hovermode": "closest", "xaxis": AXIS, "yaxis": AXIS,
-    "margin": {"l": 70, "r": 20, "t": 40, "b": 60}, "legend": {"orientation": "h", "y": -0.2, "title": {"text": ""}},
-})
-LINE = {"line_color": "#999", "line_width": 1}
+ERRORS = {error: {"thickness": 1.2, "width": 3} for error in ("error_x", "error_y")}
+TEMPLATE = go.layout.Template(
+    layout={
+        "font": FONT, "paper_bgcolor": "#fff", "plot_bgcolor": "#fff", "hovermode": "closest", "xaxis": AXIS, "yaxis": AXIS,
+        "margin": {"l": 70, "r": 20, "t": 40, "b": 60}, "legend": {"orientation": "h", "y": -0.2},
+    },
+    data={
+        "bar": [ERRORS],
+        "scatter": [{"marker": {"size": 9, "line": {"width": 1, "color": "#fff"}}, "line": {"width": 1.5}, **ERRORS}],
+    },
+)
+OURS_LARGER = {"marker": {"size": 14}, "line": {"width": 3}}
+ONE = {"type": "line", "x0": 0, "x1": 1, "y0": 0, "y1": 1, "line": {"color": "#999", "width": 1}}
 ABOVE = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}
 
 
@@ -53,6 +61,10 @@ class Plot:
     choose: str = "workload"
 
 
+def style(key: str, allocators: Sequence[str]) -> dict[str, str]:
+    return dict(zip(allocators, cycle(STYLES[key]), strict=False))
+
+
 def row(found: Estimate, told: str, per: float = 1, **named: Any) -> dict[str, Any]:
     """`told` is what one sees who points at it."""
     ends = {"middle": found.middle, "up": found.high - found.middle, "down": found.middle - found.low}
@@ -65,19 +77,15 @@ def drawn(kind: Callable[..., Figure], rows: Iterable[dict[str, Any]], allocator
     frame = pd.DataFrame(rows)
     if frame.empty:
         return None
-    maps = {f"{s}_map" if s != "color" else "color_discrete_map": s for s in styles}
-    styled = {name: dict(zip(allocators, cycle(STYLES[name]), strict=False)) for name in maps}
+    styled = {"color_discrete_map" if s == "color" else f"{s}_map": style(s, allocators) for s in styles}
     along = "y" if y == "middle" else "x"
     errors = {f"error_{along}": "up", f"error_{along}_minus": "down"}
     figure = kind(frame, y=y, custom_data=["told"], template=TEMPLATE, category_orders={"allocator": list(allocators)},
                   **dict.fromkeys(styles, "allocator"), **styled, **(errors | more))
-    figure.update_traces(hovertemplate="%{customdata[0]}<extra></extra>")
-    figure.update_traces({f"error_{along}": {"thickness": 1.2, "width": 3}})
+    for trace in figure.data:
+        trace.update(hovertemplate="%{customdata[0]}<extra></extra>", **(OURS_LARGER if trace.name == OURS else {}))
     figure.for_each_annotation(lambda a: a.update(text=a.text.partition("=")[2]))
-    if kind is not px.bar:
-        figure.update_traces(marker={"size": 9, "line": {"width": 1, "color": "#fff"}}, line_width=1.5)
-        figure.update_traces(marker_size=14, line_width=3, selector={"name": OURS})
-    return figure
+    return figure.update_layout(legend_title_text="")
 
 
 def side_by_side(figure: Figure, orientation: str) -> Figure:
@@ -113,7 +121,8 @@ def time_and_memory(data: Comparison, allocators: Sequence[str]) -> Plot:
         if figure:
             for trace in figure.data:
                 trace.textposition = PLACES[allocators.index(trace.name) % len(PLACES)]
-            figure.add_hline(1, **LINE).add_vline(1, **LINE).update_layout(height=520, showlegend=False)
+            lines = [ONE | {"x0": 1, "yref": "paper"}, ONE | {"y0": 1, "xref": "paper"}]
+            figure.update_layout(height=520, showlegend=False, shapes=lines)
             figure.update_xaxes(title=f"time relative to {data.reference}", tickformat=".2f")
             figure.update_yaxes(title=f"{memory.title} relative to {data.reference}", tickformat=".2f")
             choices[f"{memory.title}, {section}"] = figure
@@ -192,8 +201,11 @@ def bars(data: Comparison) -> Plot:
             if e := data.absolute(metric, workload, allocator):
                 told = f"{allocator}: {e.middle * per:.4g} {unit}<br>{metric.title}"
                 rows.append(row(e, told, per, allocator=allocator, metric=f"{metric.title}, {unit}"))
-        figure = drawn(px.bar, rows, data.allocators, "color", "pattern_shape", x="allocator", facet_col="metric", facet_col_spacing=0.05)
+        figure = drawn(px.bar, rows, data.allocators, x="allocator", facet_col="metric", facet_col_spacing=0.05)
         if figure:
+            for trace in figure.data:  # a trace per allocator would take seconds for each workload
+                colours, hatches = (style(key, data.allocators) for key in ("color", "pattern_shape"))
+                trace.marker = {"color": [colours[a] for a in trace.x], "pattern": {"shape": [hatches[a] for a in trace.x]}}
             figure.update_layout(height=360, showlegend=False, margin={"l": 60, "r": 10, "t": 60, "b": 90})
             figure.update_xaxes(title="", tickangle=-60, showgrid=False)
             choices[workload] = figure.update_yaxes(title="", matches=None, showticklabels=True)

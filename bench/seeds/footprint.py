@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accesses import Access, Instruction, aborts, accesses, disassembled, registers_of
+from accesses import Access, aborts, accesses, disassembled, registers_of
 from interleave import Subject
 
 LINE = 64
@@ -42,7 +42,7 @@ def read(lines: Iterable[str], size: int) -> Recording:
     """The store to a block that was allocated stands at its end, as the child makes it."""
     text = [line.split() for line in lines]
     code = {int(words[1], 16): bytes.fromhex(words[2]) for words in text if words[0] == "code"}
-    instructions: dict[int, Instruction] = disassembled(code)
+    instructions = disassembled(code)
     recording = Recording()
     name, step = "", Step()
     for words in text:
@@ -65,7 +65,7 @@ def read(lines: Iterable[str], size: int) -> Recording:
             at = int(values[0], 16)
             step.instructions += 1
             step.aborts |= aborts(instructions[at])
-            step.accesses += accesses(instructions[at], at, registers_of(values[1:]))
+            step.accesses += accesses(instructions[at], registers_of(values[1:]))
     return recording
 
 

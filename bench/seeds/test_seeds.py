@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What JMH and Maven say is read rightly, raw numbers are kept, and the starter of programs does what it says."""
+"""What JMH and Maven say is read rightly, raw numbers are kept, the starter of programs does what it says, and instructions touch
+what they touch."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ import contention
 import jvm
 import raw
 import startup
+from accesses import REGISTERS, Access, aborts, accesses, disassembled
 from interleave import AGAIN, Rounds
 from report import Report
 
@@ -108,7 +110,7 @@ class Raw(unittest.TestCase):
         self.assertEqual(startup.added(self.RESULTS, "other", "a", "glibc"), [2.0])
 
 
-class Report(unittest.TestCase):
+class Pages(unittest.TestCase):
     def test_stored_numbers_of_all_parts_make_a_page(self) -> None:
         native = {"1/16": {"cas": 3.0, "buffer": 10.0}, "4/16": {"cas": 1.0, "buffer": 31.0}}
         jmh = {f"{t}/{kind}": {"rate": 8.0 * t if kind == "TLAB" else 4.0 / t} for t in (1, 4) for kind in jvm.KINDS}
@@ -152,6 +154,75 @@ class Starter(unittest.TestCase):
 
     def test_output_of_the_program_is_not_mixed_with_the_result(self) -> None:
         self.assertRegex(self.start("3", "echo", "hello").stdout, r'^\{"wall_us": [0-9.]+, "cpu_us": [0-9.]+, "faults": [0-9]+\}\n$')
+
+
+AT = 0x500000
+S = {name: 0x1000 * (n + 1) for n, name in enumerate(REGISTERS)}  # what the registers hold
+INSTRUCTIONS = (
+    ("mov %r10,%fs:(%rdx)", "644c8912", [("w", S["fs"] + S["rdx"], 8)]),
+    ("movl $0x0,0x8(%rax)", "c7400800000000", [("w", S["rax"] + 8, 4)]),
+    ("setne (%rcx)", "0f9501", [("w", S["rcx"], 1)]),
+    ("mov -0x10(%rsi,%r8,8),%r9", "4e8b4cc6f0", [("r", S["rsi"] + 8 * S["r8"] - 16, 8)]),
+    ("cmp %rax,0x8(%rdi)", "48394708", [("r", S["rdi"] + 8, 8)]),
+    ("cmpb $0x0,(%rdi)", "803f00", [("r", S["rdi"], 1)]),
+    ("imul 0x8(%rdi),%rax", "480faf4708", [("r", S["rdi"] + 8, 8)]),
+    ("divq (%rdi)", "48f737", [("r", S["rdi"], 8)]),
+    ("incq (%rax)", "48ff00", [("r", S["rax"], 8), ("w", S["rax"], 8)]),
+    ("add %rcx,(%rax)", "480108", [("r", S["rax"], 8), ("w", S["rax"], 8)]),
+    ("lock cmpxchg %rdx,(%rax)", "f0480fb110", [("r", S["rax"], 8), ("w", S["rax"], 8)]),
+    ("xchg (%rax),%rdx", "488710", [("r", S["rax"], 8), ("w", S["rax"], 8)]),
+    ("lock xadd %eax,(%rax)", "f00fc100", [("r", S["rax"], 4), ("w", S["rax"], 4)]),
+    ("shlq (%rax)", "48d120", [("r", S["rax"], 8), ("w", S["rax"], 8)]),
+    ("lea 0x10(%rax),%rdx", "488d5010", []),
+    ("nopw 0x0(%rax,%rax,1)", "660f1f0400", []),
+    ("prefetcht0 (%rax)", "0f1808", []),
+    ("mov %rax,%rdx", "4889c2", []),
+    ("jne .", "75fe", []),
+    ("shl $0x8,%rax", "48c1e008", []),
+    ("endbr64", "f30f1efa", []),
+    ("push %rbx", "53", [("w", S["rsp"] - 8, 8)]),
+    ("pop %rax", "58", [("r", S["rsp"], 8)]),
+    ("leave", "c9", [("r", S["rbp"], 8)]),
+    ("call .", "e8fbffffff", [("w", S["rsp"] - 8, 8)]),
+    ("ret", "c3", [("r", S["rsp"], 8)]),
+    ("call *0x18(%rbx)", "ff5318", [("r", S["rbx"] + 0x18, 8), ("w", S["rsp"] - 8, 8)]),
+    ("mov 0x1e235(%rip),%rax", "488b0535e20100", [("r", AT + 7 + 0x1E235, 8)]),
+    ("rep stos %rax,%es:(%rdi)", "f348ab", [("w", S["rdi"], 8)]),
+    ("rep movsb %ds:(%rsi),%es:(%rdi)", "f3a4", [("r", S["rsi"], 1), ("w", S["rdi"], 1)]),
+    ("vmovdqu %ymm0,(%rdi)", "c5fe7f07", [("w", S["rdi"], 32)]),
+    ("movups %xmm0,0x10(%rax)", "0f114010", [("w", S["rax"] + 16, 16)]),
+    ("movhps %xmm0,(%rax)", "0f1700", [("w", S["rax"], 8)]),
+    ("mov %r8b,(%rdi)", "448807", [("w", S["rdi"], 1)]),
+    ("mov %ax,(%rdi)", "668907", [("w", S["rdi"], 2)]),
+    ("mov %r10d,(%rdi)", "448917", [("w", S["rdi"], 4)]),
+    ("movzbl (%rdi),%eax", "0fb607", [("r", S["rdi"], 1)]),
+    ("movslq (%rdi),%rax", "486307", [("r", S["rdi"], 4)]),
+)
+
+
+class Accesses(unittest.TestCase):
+    def test_what_an_instruction_reads_and_writes(self) -> None:
+        for text, code, expected in INSTRUCTIONS:
+            with self.subTest(text):
+                instruction = disassembled({AT: bytes.fromhex(code)})[AT]
+                self.assertEqual([("w" if a.write else "r", a.address, a.bytes) for a in accesses(instruction, S)], expected)
+                self.assertEqual(instruction.len, len(code) // 2)
+
+    def test_a_string_instruction_that_has_done_all_does_nothing(self) -> None:
+        instruction = disassembled({AT: bytes.fromhex("f348ab")})[AT]
+        self.assertEqual(accesses(instruction, S | {"rcx": 0}), [])
+
+    def test_what_follows_does_not_matter(self) -> None:
+        store, following = bytes.fromhex("64448912"), bytes.fromhex("48b8efcdab8967452348b8")  # mov %r10d,%fs:(%rdx), a cut movabs
+        self.assertEqual(accesses(disassembled({AT: store + following})[AT], S), [Access(S["fs"] + S["rdx"], 4, True)])
+
+    def test_lines(self) -> None:
+        self.assertEqual(list(Access(60, 8, True).lines()), [0, 1])
+        self.assertEqual(list(Access(64, 64, True).lines()), [1])
+
+    def test_system_calls_abort(self) -> None:
+        self.assertTrue(aborts(disassembled({AT: b"\x0f\x05"})[AT]))
+        self.assertFalse(aborts(disassembled({AT: b"\xc3"})[AT]))
 
 
 if __name__ == "__main__":

@@ -130,8 +130,8 @@ class RedisLoad:
 
     def _used(self) -> int:
         info = self._client.call("info", "memory")
-        assert isinstance(info, bytes)
-        return int(info.split(b"used_memory:")[1].split()[0])
+        assert isinstance(info, dict)
+        return int(info["used_memory"])
 
     def _fill(self, name: str, until: int) -> int:
         count = 0
@@ -185,7 +185,7 @@ class MemcachedLoad:
         self._random = random.Random(7)
         self._client = Memcached(self._socket)
         for first in range(0, self.KEYS, 100):
-            self._client.set([(f"k{i}", noise(self._random, drawn_size(self._random, 65536))) for i in range(first, first + 100)])
+            self._client.set({f"k{i}": noise(self._random, drawn_size(self._random, 65536)) for i in range(first, first + 100)})
 
     def step(self, number: int) -> int:
         r = self._random
@@ -193,7 +193,7 @@ class MemcachedLoad:
             self._client.close()
             self._client = Memcached(self._socket)
         items = {f"k{r.randrange(self.KEYS)}": noise(r, drawn_size(r, 65536)) for _ in range(self.BATCH // 2)}
-        self._client.set(list(items.items()))
+        self._client.set(items)
         for key, value in self._client.get(list(items)).items():
             if value != items[key]:
                 raise Failed(f"memcached does not give back what was set: {key}")

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 MIB = 1 << 20
 GROWTH = 1.1  # what is held at the end, over what is held after SETTLED_MINUTES
 SETTLED_MINUTES = 5
@@ -33,26 +35,15 @@ class Clock:
 REAL_TIME = Clock()
 
 
-def descendants(pid: int) -> list[int]:
-    """The process and all below it, as they are now."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # one that has ended meanwhile
-            parent = int(stat.read_text(errors="replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(stat.parent.name))
-    found = [pid]
-    for one in found:
-        found += children.get(one, [])
-    return found
-
-
 def held(pid: int) -> int:
     """Bytes of physical memory of a process and its descendants, each page by its share (Pss). Without shared memory, which a
     server maps itself and fills as it likes (PostgreSQL's buffers)."""
-    total = 0
-    for one in descendants(pid):
-        with contextlib.suppress(OSError):
-            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+    total, processes = 0, []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        processes = [server := psutil.Process(pid), *server.children(recursive=True)]
+    for one in processes:
+        with contextlib.suppress(OSError):  # one that has ended meanwhile
+            rollup = Path(f"/proc/{one.pid}/smaps_rollup").read_text()
             sizes = dict(re.findall(r"^(Pss|Pss_Shmem): +(\d+) kB", rollup, re.M))
             total += (int(sizes.get("Pss", 0)) - int(sizes.get("Pss_Shmem", 0))) * 1024
     return total

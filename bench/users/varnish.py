@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 from origin import body_of
 from program import DEBUGGED, PLAIN, UMEM, WITH, WITHOUT, Results, Setting, Values, anonymous_bytes, libumem_in
 from sources import unpacked, work_directory
@@ -175,10 +176,8 @@ def free_port() -> int:
 
 def child_of(pid: int) -> int:
     """The process that serves; varnishd's other one looks after it."""
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # one that has ended meanwhile
-            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
-                return int(stat.parent.name)
+    with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+        return psutil.Process(pid).children()[0].pid
     raise Failed("varnishd has no child")
 
 

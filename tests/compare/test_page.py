@@ -79,6 +79,11 @@ def data(tmp_path_factory):
     return Comparison(made_up.stored(tmp_path_factory.mktemp("made_up") / "x.jsonl"))
 
 
+@pytest.fixture(scope="module")
+def plots(data):
+    return {p.name: p for p in all_plots(data)}
+
+
 def _dump(text, folder):
     (folder / "page.html").write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -141,8 +146,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_takes_no_text_for_markup(data
     assert "<script src" not in text and "<link" not in text
 
 
-def test_every_plot_says_how_it_is_read_and_has_all_allocators(data):
-    plots = {p.name: p for p in all_plots(data)}
+def test_every_plot_says_how_it_is_read_and_has_all_allocators(plots):
     assert all(p.help for p in plots.values())
     first = {name: next(iter(p.choices.values())) for name, p in plots.items()}
     assert [t.name for t in first["time_memory"].data] == list(made_up.FACTOR)
@@ -154,6 +158,6 @@ def test_every_plot_says_how_it_is_read_and_has_all_allocators(data):
     assert len(set(marks)) == len(marks), "told apart by colour alone"
 
 
-def test_the_point_of_an_allocator_is_its_mean(data):
-    point = next(t for t in next(iter(all_plots(data)[0].choices.values())).data if t.name == "left")
+def test_the_point_of_an_allocator_is_its_mean(data, plots):
+    point = next(t for t in next(iter(plots["time_memory"].choices.values())).data if t.name == "left")
     assert list(point.x) == [data.mean(TIME, "all", "left").middle]
