@@ -8,7 +8,7 @@ from metrics import PEAK, SETTLED, TIME
 from store import WORK, Key, Measurement, Store
 from summary import OURS, Comparison
 from tables import all_tables, losses, overview, per_workload
-from webpage import as_markdown, content
+from webpage import Content, as_markdown
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_ours_has_failed_only_where_the_reference_has_not(tmp_path):
 
 
 def test_markdown_has_every_row_of_every_table(exact):
-    text = as_markdown(content(exact, ["a sentence"]))
+    text = as_markdown(Content("A title", "here", ["a sentence"], all_tables(exact)))
     for table in all_tables(exact):
         assert f"## {table.title}" in text
         for row in table.rows:
