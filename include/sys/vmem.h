@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * vmem: arenas of anything that has numbers. An arena is a set of spans, ranges of integers: addresses of memory, identifiers,
- * ports. It hands out pieces of them and takes them back, by exact size and with constraints on where a piece lies. An arena
- * may import its spans from another one, or from functions of the program's. Compatible in source and behaviour with the
- * user-level vmem of illumos. From
+ * vmem arenas. An arena holds spans, ranges of integers: addresses, identifiers, ports. It hands out pieces and takes them back
+ * by exact size. It may import spans from another arena or from functions of the program. Compatible in source and behaviour
+ * with illumos' user-level vmem. From
  *
  *   [VMEM] J. Bonwick, J. Adams: Magazines and Vmem: Extending the Slab Allocator to Many CPUs and Arbitrary Resources,
  *          USENIX Annual Technical Conference 2001, section 4
  *
  * docs/theory/82-vmem.md explains how it works.
  *
- * Common to all functions. Sizes are bytes, or whatever the arena's numbers count. An arena never touches what it hands out:
- * its own data lie elsewhere, and never in memory of malloc, so arenas work in any process at any time, before main() and below
- * malloc. errno is touched only where said. Since 0.1.
+ * All functions: sizes are bytes, or the arena's unit. An arena never touches what it hands out, and keeps its own data outside
+ * malloc, so it works before main() and below malloc. errno is touched only where said. Since 0.1.
  *
- * Threads: all functions are safe for several threads; an arena is not used any more once vmem_destroy() is called. No lock is
- * held while an arena's afunc or ffunc runs. Signals: not safe, as the handler may have interrupted whoever has the arena's
- * lock. fork: the child has all arenas as they were. What another thread was importing or giving back in that instant is lost
- * to it, as is what such a thread had allocated. vfork: not usable in the child.
+ * Threads: safe, before vmem_destroy(). No lock is held while afunc or ffunc runs. Signals: not safe. fork: the child has all
+ * arenas as they were; what another thread was importing, giving back or had allocated is lost to it. vfork: not usable in the
+ * child.
  *
- * Wrong frees end the process with one line on standard error. It names the function, the address, the size and the arena:
+ * A wrong free ends the process with one line on standard error:
  *
  *     terrace: vmem_free(): bad free of 0x7f1000, 4096 bytes, in arena 'ports'
  *     terrace: vmem_free(): wrong size 4096 of 0x7f1000, which has 8192 bytes, in arena 'ports'
@@ -34,10 +31,9 @@ extern "C" {
 #endif
 
 /*
- * What vmflag consists of: one of the first three, and at most one policy.
- * VM_SLEEP: as VM_NOSLEEP, since nothing here ever waits for memory. VM_NOSLEEP: failure is NULL and errno. VM_PANIC: failure
- * ends the process with a line that names the arena and the size. VM_KMFLAGS: the bits that an afunc is given, though without
- * VM_PANIC, since the arena may try again.
+ * vmflag: one of the first three, and at most one policy. VM_NOSLEEP: failure is NULL and errno. VM_SLEEP: the same, since
+ * nothing waits for memory. VM_PANIC: failure ends the process with a line that names the arena and the size. VM_KMFLAGS: the
+ * bits that an afunc gets, without VM_PANIC, since the arena may try again.
  */
 #define VM_SLEEP 0x00000000
 #define VM_NOSLEEP 0x00000001
@@ -45,163 +41,127 @@ extern "C" {
 #define VM_KMFLAGS 0x000000ff
 
 /*
- * Policies. None of them, "instant fit": the first list of free pieces in which any is long enough, in constant time; if there
- * is none, every free piece that may do. VM_BESTFIT: the shortest free piece; looks at those of similar size, until one has
- * exactly the size. VM_FIRSTFIT: the lowest address; looks at the pieces below it. VM_NEXTFIT: the lowest address behind the
- * piece that was last allocated so, then as VM_FIRSTFIT; looks at the pieces in between. It is for numbers that should not be
- * used again soon, such as identifiers. Whatever the policy, an allocation fails only if no free piece meets its constraints.
+ * Policies. None, "instant fit": the first list whose pieces are all long enough, in constant time; if there is none, any free
+ * piece that fits. VM_BESTFIT: the shortest piece; searches pieces of similar size until one fits exactly. VM_FIRSTFIT: the
+ * lowest address; searches from there. VM_NEXTFIT: the lowest address behind the last piece allocated so, then as VM_FIRSTFIT;
+ * for numbers that should not be reused soon. Any policy fails only if no free piece meets the constraints.
  */
 #define VM_BESTFIT 0x00000100
 #define VM_FIRSTFIT 0x00000200
 #define VM_NEXTFIT 0x00000400
 
-/* What vmem_walk() and vmem_size() look at: any of these. */
-#define VMEM_ALLOC 0x01           /* allocated pieces; those in quantum caches are */
+/* For vmem_walk() and vmem_size(), in any combination. */
+#define VMEM_ALLOC 0x01           /* allocated pieces, also in quantum caches */
 #define VMEM_FREE 0x02            /* free ones */
 #define VMEM_SPAN 0x10            /* whole spans */
 #define VMEM_ROTOR 0x20           /* where VM_NEXTFIT goes on */
-#define VMEM_WALKER 0x40          /* accepted: walks leave no marks that others could see */
-#define VMEM_REENTRANT 0x80000000 /* the arena is not locked while the function of vmem_walk() runs */
+#define VMEM_WALKER 0x40          /* no effect: walks leave no marks */
+#define VMEM_REENTRANT 0x80000000 /* vmem_walk() calls its function without the lock */
 
 typedef struct vmem vmem_t;
 
 /**
- * vmem_alloc_t - gives an arena a span; vmem_alloc() itself is one.
- * @source: as the arena was made with.
- * @size: bytes, a multiple of the importing arena's quantum, and of the source's if that is an arena.
- * @vmflag: of the allocation that needs it, cut to VM_KMFLAGS and without VM_PANIC.
- *
- * Returns exactly @size bytes, from a multiple of the importing arena's quantum on, of which the arena has none yet;
- * or NULL. What is not so ends the process. May use any arena, malloc, and locks of its own; must not unwind.
- * Threads: called by several.
+ * Gives an arena a span, for example vmem_alloc().
+ * @source: as given to vmem_create().
+ * @size: a multiple of the importing arena's quantum, and of the source's if that is an arena.
+ * @vmflag: of the allocation, cut to VM_KMFLAGS without VM_PANIC.
+ * Returns NULL; or exactly @size bytes that the arena does not have yet, from a multiple of its quantum on, else the process
+ * ends. May use any arena, malloc and own locks. Must not unwind. Threads: called by several at once.
  */
 typedef void* vmem_alloc_t(vmem_t* source, size_t size, int vmflag);
-/**
- * vmem_free_t - takes a span back, whole, as it was got by the vmem_alloc_t; vmem_free() itself is one. Otherwise as
- * vmem_alloc_t.
- */
+/** Takes back a whole span of vmem_alloc_t, for example vmem_free(). Other rules as vmem_alloc_t. */
 typedef void vmem_free_t(vmem_t* source, void* addr, size_t size);
 
 /**
- * vmem_create - makes an arena.
- * @name: for messages and debuggers; copied, up to 31 bytes of it.
- * @base, @size: the first span, as of vmem_add(); NULL and 0: none.
- * @quantum: a power of two, the unit of all spans and pieces. What is asked for is rounded up to it.
- * @afunc: gives the arena a span when it has no piece for a request; NULL: nothing is imported.
- * @ffunc: gets a span back as soon as it is free as a whole; NULL: imported spans stay.
- * @source: the first argument of both, for them to use: mostly the arena to import from, which must outlive this one. What is
- *          imported from an arena is rounded up to its quantum. If @afunc is vmem_alloc(), its quantum may be the smaller one.
- * @qcache_max: freed pieces of vmem_alloc() of up to that many bytes, and of up to 16 quanta, are kept in quantum caches, up to
- *          16 of each size. They are handed out again without a search, and count as allocated meanwhile. All are freed by
- *          vmem_destroy(), and by a request that would fail otherwise. 0: none.
- * @vmflag: VM_PANIC, or VM_NOSLEEP.
- *
- * Returns the arena, which the caller destroys; or NULL and errno: EINVAL, @name is NULL, @quantum is no power of two, or the
- * first span can not be (see vmem_add()); ENOMEM, there is no memory for its data.
- * Threads: safe. Cost: a lock; proportional to the number of arenas; a page of memory, which later arenas use again. [VMEM]
+ * Makes an arena. [VMEM]
+ * @name: for messages and debuggers; copied, at most 31 bytes.
+ * @base, @size: the first span, as for vmem_add(); NULL and 0: none.
+ * @quantum: a power of two, the unit of spans and pieces; sizes are rounded up to it.
+ * @afunc: imports a span when no piece fits; NULL: nothing is imported.
+ * @ffunc: takes an imported span back when all of it is free; NULL: it stays.
+ * @source: first argument of both; an arena must outlive this one. Its quantum may be smaller if @afunc is vmem_alloc().
+ * @qcache_max: quantum caches keep up to 16 freed pieces of each size up to this and up to 16 quanta, for vmem_alloc()
+ *          without a search. They count as allocated. vmem_destroy() and a request that would fail otherwise free them. 0:
+ * none.
+ * @vmflag: VM_PANIC or VM_NOSLEEP.
+ * Returns the arena; or NULL and errno EINVAL (@name is NULL, @quantum is no power of two, vmem_add() would refuse the span) or
+ * ENOMEM. The caller destroys it. Cost: a lock, proportional to arenas; a page of memory, reused by later arenas.
  */
 vmem_t* vmem_create(const char* name, void* base, size_t size, size_t quantum, vmem_alloc_t* afunc, vmem_free_t* ffunc,
                     vmem_t* source, size_t qcache_max, int vmflag);
 
 /**
- * vmem_destroy - ends an arena. What is in its quantum caches is freed first, so spans may go back to the source.
- * Nothing should be allocated: otherwise one line on standard error says how many bytes are, and imported spans that have some
- * of them are not given back. An arena that another one has as its source ends the process, with a line that names both.
- * Threads: no other may use the arena. Cost: proportional to its pieces, and to the number of arenas. [VMEM]
+ * Ends an arena that no other thread uses, and frees its quantum caches. If pieces are still allocated, one line on standard
+ * error tells how many bytes, and their imported spans are not given back. If the arena is another one's source, a line names
+ * both and the process ends. Cost: proportional to its pieces, and to arenas. [VMEM]
  */
 void vmem_destroy(vmem_t* vmp);
 
 /**
- * vmem_add - gives an arena one more span, which stays.
- * @addr, @size: multiples of the quantum, not 0; @addr + @size must not be 2^64 or more. The span stays the caller's: it is
- *          freed by nobody, and may be used otherwise when the arena has been destroyed.
- *
- * Returns @addr; or NULL and errno: EINVAL, it is no such range, or the arena has some of it already; ENOMEM, there is no
- * memory for the arena's data. Spans that touch are not joined: no piece lies across two.
- * Threads: safe. Cost: a lock; logarithmic in the number of spans. [VMEM]
+ * Adds a span. [VMEM] It stays the caller's: no function frees it. Adjacent spans are not joined; no piece spans two.
+ * @addr, @size: multiples of the quantum, not 0; @addr + @size < 2^64.
+ * Returns @addr; or NULL and errno EINVAL (no such range, or an overlap with the arena) or ENOMEM. Cost: a lock, logarithmic in
+ * spans.
  */
 void* vmem_add(vmem_t* vmp, void* addr, size_t size, int vmflag);
 
 /**
- * vmem_alloc - a piece of @size bytes, at a multiple of the quantum.
- * @size: bytes; the piece has them rounded up to the quantum.
- * @vmflag: see above. A policy does not matter to what comes from a quantum cache.
- *
- * If the arena has no such piece, it imports a span. If that fails, it empties its quantum caches and tries both again.
- * Returns the piece, to be freed with the same @size; or NULL. errno is ENOMEM then, but for @size 0, when it is as it was.
- * Contents: as whoever had the piece last, or the source, has left them.
- * Threads: safe. Cost: a lock and constant time by instant fit or from a quantum cache; afunc. [VMEM]
+ * A piece of @size bytes, rounded up to the quantum, at a multiple of it. [VMEM] If none is free, the arena imports a span; if
+ * that fails, it empties its quantum caches and tries both again. Contents are undefined.
+ * @vmflag: policies do not apply to quantum caches.
+ * Returns the piece, for vmem_free() with the same @size; or NULL and errno ENOMEM. @size 0: NULL, errno unchanged.
+ * Cost: a lock and constant time by instant fit or from a quantum cache; afunc.
  */
 void* vmem_alloc(vmem_t* vmp, size_t size, int vmflag);
 
 /**
- * vmem_xalloc - a piece with constraints.
- * @size: bytes, as of vmem_alloc(). Never comes from a quantum cache.
+ * A piece with constraints; never from a quantum cache. [VMEM] A span is imported only without @nocross, @minaddr and @maxaddr.
+ * If afunc is not vmem_alloc(), a larger @align imports more; the rest is free.
+ * @size: as for vmem_alloc().
  * @align: a power of two, at least the quantum; 0: the quantum.
- * @phase: below @align, a multiple of the quantum: the piece begins @phase bytes behind a multiple of @align.
- * @nocross: 0, or a power of two, at least @align and @phase + @size: [piece, piece + @size) has no multiple of it inside,
- *          though the piece may begin or end there.
- * @minaddr, @maxaddr: the piece lies within [@minaddr, @maxaddr). NULL: no such limit.
- * @vmflag: see above.
- *
- * A span is imported only without @nocross, @minaddr and @maxaddr, as any address will do then. If afunc is not vmem_alloc(),
- * more is imported for a larger @align, and the rest is free.
- * Returns the piece, to be freed with the same @size by vmem_xfree(); or NULL and errno: EINVAL, the constraints are not as
- * said or contradict each other; ENOMEM, no free piece meets them. @size 0: NULL, errno as it was.
- * Threads: safe. Cost: without @nocross, @minaddr and @maxaddr as vmem_alloc(); with them, free pieces of the size and above
- * are looked at one by one. [VMEM]
+ * @phase: below @align, a multiple of the quantum: distance of the piece from a multiple of @align.
+ * @nocross: 0; or a power of two, at least @align and @phase + @size: no multiple of it lies inside the piece.
+ * @minaddr, @maxaddr: the piece lies within [@minaddr, @maxaddr); NULL: no limit.
+ * Returns the piece, for vmem_xfree() with the same @size; or NULL and errno EINVAL (constraints as above are not met, or
+ * contradict each other) or ENOMEM (no free piece meets them). @size 0: NULL, errno unchanged.
+ * Cost: as vmem_alloc(); with @nocross, @minaddr or @maxaddr a search of free pieces of the size and above.
  */
 void* vmem_xalloc(vmem_t* vmp, size_t size, size_t align, size_t phase, size_t nocross, void* minaddr, void* maxaddr,
                   int vmflag);
 
 /**
- * vmem_free - takes a piece back: into a quantum cache if it is of such a size, else to the arena, where it is joined with free
- * neighbours. An imported span that is free as a whole then goes back to the source.
- * @addr, @size: as it was allocated with. NULL and 0: nothing happens. What was not allocated, or is free already, or was
- *          allocated with another @size, ends the process (see above).
- *
- * errno: untouched, but by ffunc. Threads: safe. Cost: a lock and constant time; ffunc. [VMEM]
+ * Frees a piece into a quantum cache or the arena, which joins it with free neighbours and gives wholly free imported spans
+ * back. [VMEM]
+ * @addr, @size: as allocated, else the process ends. NULL and 0: no effect.
+ * errno: only ffunc touches it. Cost: a lock and constant time; ffunc.
  */
 void vmem_free(vmem_t* vmp, void* addr, size_t size);
 
-/**
- * vmem_xfree - as vmem_free(), and never into a quantum cache: for pieces of vmem_xalloc(), and for any piece that is to go to
- * the arena at once.
- */
+/** As vmem_free(), for pieces of vmem_xalloc() and others, past the quantum caches. */
 void vmem_xfree(vmem_t* vmp, void* addr, size_t size);
 
-/**
- * vmem_contains - 1 if [@addr, @addr + @size) lies in one span of the arena, allocated or not; 0 otherwise.
- * Threads: safe. Cost: a lock; logarithmic in the number of spans.
- */
+/** 1 if one span of the arena, allocated or free, has [@addr, @addr + @size); else 0. Cost: a lock, logarithmic in spans. */
 int vmem_contains(vmem_t* vmp, void* addr, size_t size);
 
 /**
- * vmem_walk - calls a function for each piece and span of certain types, in the order of addresses, a span before its pieces.
- * @typemask: VMEM_ALLOC, VMEM_FREE, VMEM_SPAN, VMEM_ROTOR in any combination. The rotor comes last, with size 0.
- * @func: gets @arg, the address and the size; of an allocated piece the size that it is to be freed with. Pieces in quantum
- *          caches are allocated, and have whole quanta. Must not unwind.
- *
- * Without VMEM_REENTRANT the arena is locked meanwhile: @func sees one state of it, and must not use the arena, as it would
- * wait for itself. With VMEM_REENTRANT the arena is not locked while @func runs: @func may use it, and so may others. What is
- * there all the time is reported once; of what comes, goes, or is split or joined meanwhile, some is not.
- * Threads: safe. Cost: proportional to pieces and spans of all types.
+ * Calls @func for pieces and spans in address order, a span before its pieces, the rotor last with size 0.
+ * @typemask: VMEM_ALLOC, VMEM_FREE, VMEM_SPAN, VMEM_ROTOR, VMEM_REENTRANT.
+ * @func: gets @arg, address and size; of an allocated piece the size for vmem_free(), in quantum caches whole quanta. Must not
+ *          unwind.
+ * Without VMEM_REENTRANT the arena is locked: @func sees one state and must not use the arena, or it waits for itself. With it
+ * @func and others may use the arena: what exists all the time is reported once; what changes meanwhile perhaps not.
+ * Cost: proportional to pieces and spans of all types.
  */
 void vmem_walk(vmem_t* vmp, int typemask, void (*func)(void* arg, void* addr, size_t size), void* arg);
 
-/**
- * vmem_size - bytes of the arena, in whole quanta: with VMEM_ALLOC those that are allocated, quantum caches included; with
- * VMEM_FREE those that are free. With both, of all spans. Other bits of @typemask do nothing.
- * Threads: safe. Cost: a lock.
- */
+/** Bytes in whole quanta: VMEM_ALLOC: allocated, quantum caches included; VMEM_FREE: free; both: all spans. Cost: a lock. */
 size_t vmem_size(vmem_t* vmp, int typemask);
 
 /**
- * vmem_heap_arena - the arena of the process's memory: spans are mapped from the system, 1 MiB at least, and unmapped when they
- * are free as a whole. Its quantum is the page. Pieces can be read and written; their contents are not defined.
- * @allocp, @freep: unless NULL, get the functions to import from it with: vmem_alloc and vmem_free.
- * Returns the arena, always the same, which must not be destroyed; or NULL and errno ENOMEM, there is no memory for its data.
- * Threads: safe. Cost: a load, after the first time.
+ * The process's memory: an arena of readable and writable pages, undefined in content. It maps spans of at least 1 MiB and
+ * unmaps wholly free ones. Quantum: a page. Do not destroy it.
+ * @allocp, @freep: unless NULL, set to vmem_alloc and vmem_free, to import from it.
+ * Returns the arena, always the same; or NULL and errno ENOMEM. Cost: a load after the first time.
  */
 vmem_t* vmem_heap_arena(vmem_alloc_t** allocp, vmem_free_t** freep);
 
