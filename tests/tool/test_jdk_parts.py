@@ -43,7 +43,7 @@ def test_filters_choose_among_tests_and_settings(session, monkeypatch, patterns,
     suite = run_jtreg(session(patterns=patterns), monkeypatch, answers)
     assert asked == [(name, ["gc/b"]) for name in ("stock", *("image" for _ in settings))]
     assert list(suite.results) == [STOCK, *settings]
-    assert suite.notes == [f"{setting} ran gc/b" for setting in settings]
+    assert suite.notes == [f"{setting}, commit unknown: gc/b" for setting in settings]
 
 
 def page(session):
@@ -63,7 +63,7 @@ def test_a_part_is_put_to_what_ran_before(made):
     assert "Tests: 3 passed in each setting that ran them." in text
     assert "- a note\n- another\n" in text
     assert jdk_page.recorded(one, "areas")["flip"]["b/C"] == PASSED
-    assert jdk_page.recorded(one, "jtreg") == {}
+    assert jdk_page.recorded(one, "apps") == {}
 
 
 def test_results_of_two_builds_are_not_mixed(made, capsys):

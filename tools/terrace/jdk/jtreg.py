@@ -67,6 +67,12 @@ def _once_more(
             found[test] = stock.get(test, NOT_RUN)
 
 
+def _part(session: Session, setting: str, runner: Runner, words: list[str]) -> str:
+    """What a setting ran, for the page."""
+    lines = "all of it" if words == runner.words else ", ".join(map(runner.line, words))
+    return f"{setting}, commit {page.commit(session.checkout)}: {lines}"
+
+
 def _stock(session: Session, runner: Runner, name: str, words: list[str]) -> dict[str, str]:
     """The installed JVM's results; of a suite that runs in parts, what is recorded does not run."""
     known = page.recorded(session, name).get(STOCK, {})
@@ -100,7 +106,7 @@ def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
         suite.results[setting.name] = found
         suite.print_setting(setting.name)
         if session.patterns:
-            suite.notes.append(f"{setting.name} ran {', '.join(map(runner.line, words))}")
+            suite.notes.append(_part(session, setting.name, runner, words))
     suite.seconds = time.monotonic() - began
     for setting_name, test, expected, result in suite.differences():
         print(f"FAILED  {setting_name}: {test}: {result}, on the installed JDK {expected}")

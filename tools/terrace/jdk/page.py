@@ -24,7 +24,7 @@ SUITES = (
     *("stress", "fuzz"),
 )
 # A part of them that runs is put to what ran before, on the same level.
-IN_PARTS = ("areas", "fuzz")
+IN_PARTS = ("jtreg", "tier1", "areas", "fuzz")
 _GENERATED = re.compile(r"Not run\.|\d+ tests in ")
 
 
@@ -48,7 +48,7 @@ def _expanded(entry: dict[str, Any]) -> dict[str, dict[str, str]]:
     return results
 
 
-def _commit(checkout: Checkout) -> str:
+def commit(checkout: Checkout) -> str:
     command = ["git", "-C", str(checkout.root), "rev-parse", "--short", "HEAD"]
     done = run_captured(command)
     return done.stdout.strip() or "unknown"
@@ -97,7 +97,7 @@ def record(session: Session, suite: Suite) -> None:
     entry: dict[str, Any] = {
         "level": suite.level,
         "date": time.strftime("%Y-%m-%d"),
-        "commit": _commit(session.checkout),
+        "commit": commit(session.checkout),
         "minutes": round(suite.seconds / 60),
         "settings": list(suite.results),
         "tests": _compressed(suite.results),
