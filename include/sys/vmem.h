@@ -81,8 +81,7 @@ typedef void vmem_free_t(vmem_t* source, void* addr, size_t size);
  * @ffunc: takes an imported span back when all of it is free; NULL: it stays.
  * @source: first argument of both; an arena must outlive this one. Its quantum may be smaller if @afunc is vmem_alloc().
  * @qcache_max: quantum caches keep up to 16 freed pieces of each size up to this and up to 16 quanta, for vmem_alloc()
- *          without a search. They count as allocated. vmem_destroy() and a request that would fail otherwise free them. 0:
- * none.
+ *          without a search. They count as allocated until vmem_destroy() or a request that would fail. 0: none.
  * @vmflag: VM_PANIC or VM_NOSLEEP.
  * Returns the arena; or NULL and errno EINVAL (@name is NULL, @quantum is no power of two, vmem_add() would refuse the span) or
  * ENOMEM. The caller destroys it. Cost: a lock, proportional to arenas; a page of memory, reused by later arenas.

@@ -31,7 +31,7 @@ size_t terrace_stats_json(char* buf, size_t size);
 size_t terrace_stats_text(char* buf, size_t size);
 
 /**
- * terrace_rung - the rung of the fallback ladder in use: "mm_cid", "cpu_id", "getcpu" or "thread".
+ * terrace_rung - the rung in use, that is, how a thread finds its slot: "mm_cid", "cpu_id", "getcpu" or "thread".
  * terrace_rung_reason - one sentence that says why.
  *
  * Static storage, never NULL. The first call decides if no allocation has. Threads, fork: safe. Since 0.1.
