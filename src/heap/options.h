@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the environment wishes: docs/guide/options.md.
+// Options from the environment: docs/guide/options.md.
 #pragma once
 
 #include "heap/classes/placement.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Classes of blocks that are made while the program runs, one for each object cache: their numbers begin where those of the
-// size classes end, and every level treats them alike. No byte of the page map names them; all of their slabs have one value,
-// and the span's record says which class it is.
+// Classes of object caches. A class is made while the program runs. Its number is above those of the size classes, and every
+// level treats both kinds alike. All slabs of object caches have one value in the page map; the span's record names the class.
 //
-// A class may have its blocks prepared: what leaves a slab is raw, what lies in magazines is as its owner has made it, and
-// before such a block goes back to its slab the owner undoes that. Blocks of such a class leave their slab one by one, when
-// they are asked for: nobody is prepared in advance. Undoing calls a program's function, which must not happen in the middle of
-// somebody's malloc: so these classes have chunks of their own, which malloc's maintenance leaves alone.
+// Blocks of a class may be prepared: a block that leaves a slab is raw, its owner constructs it, and a block in a magazine
+// stays constructed. The owner destructs it before it returns to its slab. Such blocks leave their slab one by one, on request,
+// so none is constructed in advance. A destructor is a function of the program and must not run inside malloc; so these classes
+// have chunks of their own, which malloc's maintenance skips.
 #pragma once
 
 #include "base/described.h"
@@ -21,7 +20,7 @@
 
 namespace terrace::heap {
 
-/// Who is told of a block that was freed twice.
+/// Called when a block was freed twice.
 constexpr const char* function_that_frees(HomeClass h) noexcept { return is_object(h) ? "umem_cache_free" : "free"; }
 
 struct ObjectRule {
@@ -30,22 +29,22 @@ struct ObjectRule {
 };
 
 struct ObjectClass {
-  /// Of a block that goes back to its slab. Called without any lock but that of maintenance, by any thread.
+  /// Destructs a block that returns to its slab. Any thread calls it; it holds no lock but that of maintenance.
   using Undo = void (*)(void* owner, void* block);
 
   Shape shape;  // never changes once the class is open, unless all numbers have been used
   TransferSize transfer;
   std::uint32_t align;
-  std::size_t bytes;       // that a block counts as where memory is bounded
-  std::atomic<bool> open;  // shape and transfer are there
-  bool exists;             // somebody has it: under the lock of BlockLevels
-  Undo undo;               // null: there is nothing to undo
+  std::size_t bytes;       // that a block counts in the budgets
+  std::atomic<bool> open;  // shape and transfer are set
+  bool exists;             // a cache uses the number; guarded by the lock of BlockLevels
+  Undo undo;               // null: no destructor
   void* owner;             // of undo
   bool prepared;           // blocks in magazines are not as they come from the slab
   TransferCounters transfers;
   SharedCounter refills, spills;
-  // Threads that hold blocks of the class outside of all levels and locks, on their way to the slabs. Raised under the lock of
-  // maintenance; who removes the class waits until it is 0.
+  // Number of threads that carry blocks of the class to the slabs, outside of all levels and locks. Raised under the lock of
+  // maintenance; removal of the class waits until it is 0.
   std::atomic<unsigned> on_the_way;
 };
 
@@ -68,12 +67,12 @@ class ObjectClasses {
   static unsigned within(HomeClass h) noexcept { return number(h) % level::objects_per_chunk; }
   static HomeClass home(unsigned number) noexcept { return home_at(first_object_class + number); }
 
-  /// Chunks that every level has opened. Whoever reads it may use them.
+  /// Number of chunks that every level has opened; a reader may use them.
   unsigned chunks() const noexcept { return chunks_.load(std::memory_order_acquire); }  // [O1] pairs with publish()
 
   // By BlockLevels, under its lock:
-  /// A number that nobody has, best of the same shape, so that who looks at a class meanwhile finds it as it was. It may be the
-  /// first of a chunk that has to be opened. `most`: all are in use.
+  /// An unused class number, preferably of the same shape, so that a concurrent reader of the class sees no change. It may be
+  /// the first of a chunk that is not open yet. `most`: all are in use.
   unsigned find_free(const Wanted& wanted) const noexcept;
   bool is_prepared(unsigned chunk) const noexcept { return prepared_[chunk]; }
   /// Maps a chunk's classes. False: there is no memory.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Where in a slab the blocks of a class lie. Caches choose a set by address bits, so blocks at a stride that shares a large
-// power of two with the span of all sets crowd into few sets: a ring of 250 nodes 1,024 bytes apart uses 4 of 64. Placement
-// keeps strides and slab starts such that any run of blocks covers all sets ("cache-index aware").
+// power of two with the span of all sets use few sets: a ring of 250 nodes 1,024 bytes apart uses 4 of 64. Placement keeps
+// strides and slab starts such that any run of blocks covers all sets ("cache-index aware").
 //
 //   none        stride = class size
 //   punctuated  a spacer of one line after each group of blocks of about 4 KiB, where the class size is an even number of lines
@@ -17,7 +17,7 @@ namespace terrace::heap {
 
 enum class Placement : std::uint8_t { none, punctuated, odd, random };
 
-/// Blocks of a granule or more. A slab of them goes back as soon as it is free, so that other classes have its pages.
+/// Blocks of a granule or more. Their slab is given back as soon as it is free, so that other classes can use its pages.
 constexpr bool fills_granules(std::size_t stride) noexcept { return stride >= span::granule_size; }
 
 struct Shape {
@@ -84,16 +84,16 @@ Shape shape_of_objects(std::size_t size, std::size_t align) noexcept;
 /// Of magazines, by kind: each at a multiple of its size.
 extern const std::array<Shape, level::magazine_kinds> magazine_shapes __attribute__((visibility("hidden")));
 
-/// Which class serves a request with an alignment above SizeRule::quantum: the smallest whose blocks are large and aligned
-/// enough. Up to 128 bytes that is often a plain class, which wastes less than the next power of two; none below a line,
-/// though, which has a word for each home.
+/// The class for a request with an alignment above SizeRule::quantum: the smallest whose blocks are large and aligned enough.
+/// Up to 128 bytes that is often a plain class, which wastes less than the next power of two; but never a class below a line,
+/// since those have a word for each home.
 class AlignedClasses {
  public:
   /// Requires serve(size, align), align > quantum.
   constexpr SizeClass operator()(std::size_t size, std::size_t align) const noexcept {
     const std::size_t power = index(aligned_class_for(size, align));
     const std::size_t plain = next_[row(align)][index(class_for(max_of(size, cache_line)))];
-    // Without a branch: programs that ask for several alignments do so in no order.
+    // Without a branch: a program's alignments alternate unpredictably.
     const bool is_plain = (plain != 0) & (class_sizes.bytes[plain] <= class_sizes.bytes[power]);
     return SizeClass{static_cast<std::uint8_t>(power ^ ((plain ^ power) & (std::size_t{0} - std::size_t{is_plain})))};
   }

@@ -125,7 +125,7 @@ consteval std::array<std::uint8_t, page_map_values> make_classes() {
   }
   return table;
 }
-/// By what the page map says: the size class; 0 for what is no home class.
+/// The size class of a home class from the page map; 0 for other values.
 inline constexpr std::array<std::uint8_t, page_map_values> classes_of_homes = make_classes();
 constexpr SizeClass class_of(HomeClass h) noexcept {
   if (is_object(h)) return SizeClass{static_cast<std::uint16_t>(index(h))};
@@ -155,16 +155,16 @@ constexpr SizeClass class_for(std::size_t size) noexcept {
   return class_of(home_at(home_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]));
 }
 
-/// Of a block that grows by a little, realloc makes the next one for a quarter more: classes in steps of a cache line would
-/// have each string copied at every step.
+/// realloc of a growing block allocates a quarter more: with classes in steps of a cache line it would otherwise copy a growing
+/// string at every step.
 inline constexpr std::size_t room_share = 4;
 constexpr std::size_t with_room_to_grow(std::size_t size) noexcept {
   return min_of(size + size / room_share, SizeRule::largest);
 }
 
-/// The sizes up to this one are too small for a block of the class: realloc takes another. Three quarters of the block, but no
-/// size that a block of this class is taken for to have room to grow: it would go back and forth. Nothing is won by a smaller
-/// block in the same line.
+/// realloc moves a block of the class to a smaller one for sizes up to this: three quarters of the block, but below every size
+/// for which realloc chooses this class as room to grow, else the block would move back and forth. A smaller block in the same
+/// line saves nothing.
 inline constexpr std::size_t shrink_share = 4;
 constexpr std::size_t too_small_for(SizeClass c) noexcept {
   const std::size_t have = class_size(c);
@@ -174,7 +174,7 @@ constexpr std::size_t too_small_for(SizeClass c) noexcept {
   return min_of(most, class_sizes.bytes[index(c) - 1] * room_share / (room_share + 1));
 }
 
-/// To which sizes realloc brings a block without moving it: above + 1 to above + count. None of what is no small block.
+/// The sizes to which realloc changes a block without moving it: above + 1 to above + count. None for other than small blocks.
 struct InPlace {
   std::uint32_t above = 0, count = 0;
   constexpr bool has(std::size_t size) const noexcept { return size - above - 1 < count; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Who takes spans: two parts of this layer, each of which keeps a record of its own in the owner's part of the span's.
+// The two owners of spans in this layer. Each keeps its own record in the owner's part of the span's record.
 #pragma once
 
 #include "span/granule.h"

@@ -5,8 +5,8 @@
 
 namespace terrace::heap {
 
-/// What happens rarely, per size class. The rest is counted where it happens: in slots, depots and slabs. How much was freed
-/// follows: what left the slabs, and is neither back nor held by a level, is in use.
+/// Counters of rare events, per size class; slots, depots and slabs count the rest. Blocks in use = blocks cut from slabs -
+/// blocks returned - blocks that levels hold.
 struct TransferCounters {
   SharedCounter handed_out;  // blocks that went to the program past the core level
   SharedCounter failed_refills;

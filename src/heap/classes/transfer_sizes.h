@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// How many blocks of a class move together: where a (slot, class) starts, and what it may grow to.
+// Blocks of a class that move together: the cap that a (slot, class) starts with, and its maximum.
 #pragma once
 
 #include "heap/classes/size_class.h"

@@ -31,7 +31,7 @@ extern FastPath fast_path __attribute__((visibility("hidden")));
 
 void* allocate_slow(std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
 void free_slow(void* p) noexcept __attribute__((visibility("hidden"), cold, noinline));
-// The same for the forms of free that say more of the block.
+// For the forms of free that get a size or an alignment.
 void free_sized_slow(void* p, std::size_t size) noexcept __attribute__((visibility("hidden"), cold, noinline));
 void free_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noexcept
     __attribute__((visibility("hidden"), cold, noinline));
@@ -44,14 +44,14 @@ void delete_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noe
 // see Heap::publish_fast_path().
 TERRACE_INLINE void limit_first() noexcept { __asm__ volatile("" ::: "memory"); }
 
-/// For who has seen a limit that is not 0.
+/// Requires that the thread has read a limit above 0.
 TERRACE_INLINE bool has_slot(const FastPath& f) noexcept {
   limit_first();
   return arch::registered(f.area);
 }
 
-// The number of the word is that of home 0; the word of another home lies one word lower for each slot further on, which is a
-// stride of one word less. No branch tells the two kinds of classes apart: programs mix their sizes as no predictor can learn.
+// Sub-line classes: the number is that of home 0's word, and the word of home n lies n words lower, so the stride is one word
+// shorter. No branch separates the two kinds of classes, since a program's sizes are unpredictable.
 template <std::size_t FastPath::*limit = &FastPath::size_limit, class Slow>
 TERRACE_INLINE void* allocate_or(std::size_t size, Slow slow) noexcept(noexcept(slow())) {
   const FastPath& f = fast_path;

@@ -21,10 +21,10 @@ enum class Lies : std::uint8_t {
   in_place,  // in the window's own mapping
   apart,     // in a mapping of its own, and the last granule is a seam
   both,      // it was lengthened since: in a mapping of its own, and goes on in the window's
-  kept,      // in place, and nobody's: it waits in a slot
+  kept,      // in place and free: kept in a slot
 };
 
-/// Belongs to whoever has the block.
+/// Owned by the thread that has the block.
 struct LargeRecord {
   std::uint64_t requested;  // bytes asked for
   std::uint64_t filled;     // the most that was asked for since pages of it were given back last
@@ -65,8 +65,8 @@ class Large {
     return round_up(l.line + l.requested, page_) - l.line;
   }
 
-  // A block that was freed and is kept for the next request, see heap/levels/large_slots.h. It is no block to is_block(), and
-  // counted as one that is live.
+  // A freed block that is kept for the next request, see heap/levels/large_slots.h. is_block() is false for it; it counts as
+  // live.
   /// The record of p if p may be kept, else null. Requires is_block(p).
   LargeRecord* keepable(const void* p) const noexcept {
     LargeRecord& l = part(record_of(p));
@@ -107,9 +107,9 @@ class Large {
   /// success. Null when memory is short, or when p is too small for this to be worth it; p is as it was.
   void* move(void* p, std::size_t size) noexcept;
 
-  /// A block apart splits the mapping in which it lies: it takes two mappings more. Of 64 that Linux lets a process have, one
-  /// such block: a 32nd of them. When there are more, pages are copied. The machine's own bound is not read: at the start that
-  /// costs each process four system calls, and later a sandbox may end it for them.
+  /// A block apart splits the mapping in which it lies and so adds two mappings. At most one such block per 64 mappings of
+  /// Linux' default limit, that is, a 32nd of the limit; beyond that pages are copied. The machine's own limit is not read: at
+  /// the start that costs each process four system calls, and later a sandbox may end the process for them.
   static constexpr std::size_t most_apart = os::usual_mappings / 64;
 
   const LargeCounters& counters() const noexcept { return counters_; }

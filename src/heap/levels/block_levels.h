@@ -33,8 +33,8 @@ class BlockLevels {
   // Object caches:
   /// A class of its own. Class 0: memory is short, or there are too many.
   HomeClass make_objects(const ObjectClasses::Wanted& wanted) noexcept;
-  /// Nobody uses the class any more, and no level holds anything of it: its slabs go back. False: objects are still in use;
-  /// then the number is never used again.
+  /// Returns the slabs of a class that has no user and no block in any level. False: objects are still in use; the number is
+  /// then never reused.
   bool close_objects(HomeClass h) noexcept;
   /// A block, or null. `raw`: it comes from a slab as it is; else it is as it was when it was freed.
   void* allocate_object(HomeClass h, bool& raw) noexcept;
@@ -48,7 +48,7 @@ class BlockLevels {
   // Straight from and to a slab, as blocks are there; null: memory is short.
   void* allocate_raw_object(HomeClass h) noexcept;
   void free_raw(void* p) noexcept;
-  /// What depots hold of one class of objects goes to the slabs.
+  /// Moves the depots' blocks of one object class to the slabs.
   void drain_depots(HomeClass h) noexcept;
   os::RankedMutex<os::Rank::object_classes>& objects_mutex() noexcept { return objects_mutex_; }
 
@@ -91,9 +91,9 @@ class BlockLevels {
   struct Got {
     void* block;
     bool raw = false;
-    bool refused = false;  // the system was asked for a slab, and gave none
+    bool refused = false;  // the system had no memory for a slab
   };
-  // No part of another: the stack that they take is not to add up. That of a signal handler may be small.
+  // Not inlined into each other, so that their stack frames do not add up: a signal handler's stack may be small.
   __attribute__((noinline)) Got allocate_beyond(level::Slot* slot, SizeClass c) noexcept;
   Got refill(level::Slot& slot, SizeClass c) noexcept;
   __attribute__((noinline)) Got refill_from(level::Slot& slot, SizeClass c, level::Magazine loaded,
@@ -120,7 +120,7 @@ class BlockLevels {
   __attribute__((noinline)) Got last_resort(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
   __attribute__((noinline)) Got cut_or_steal(level::Slot* slot, SizeClass c, bool may_grow) noexcept;
 
-  // What is long and seldom touched is first. References lie together behind it: the loader writes them at each start.
+  // Large, rarely used members come first. The references follow together, since the loader writes them at each start.
   topology::Topology topology_;
   std::array<std::uint8_t, topology::max_llcs> node_of_processor_{};
   level::Depots objects_of_processors_[level::most_object_chunks], objects_of_nodes_[level::most_object_chunks];

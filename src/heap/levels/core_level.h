@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core level of blocks: slots whose words name magazines, on every rung of the ladder, and how many rounds each may hold.
-// Slow paths only; the fast paths of the rungs with sequences are in fast_path.h.
+// The core level of blocks: slots whose words name magazines, on every rung, and the rounds that each may hold. Slow paths
+// only; the fast paths of the rungs with sequences are in fast_path.h.
 #pragma once
 
 #include "base/described.h"
@@ -23,7 +23,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
     const std::size_t number = number_of(slot);
     return homes_are_slots() ? number : 1 + number % (max_homes - 1);
   }
-  /// Else there are more slots than homes, and slots share homes; none has home 0, whose words malloc pops from then.
+  /// False: more slots than homes, so slots share homes. No slot then has home 0; malloc pops from home 0's words.
   bool homes_are_slots() const noexcept { return slot_count() <= max_homes || !has_sequences(); }
   /// The word of the slot that malloc pops from. It is the one that blocks of the slot's home are pushed onto; where slots
   /// share homes, the fast path can not compute that one, and uses home 0's, which no slot has.
@@ -39,12 +39,13 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   }
   level::ObjectWords* object_words(level::Slot& slot, unsigned chunk) noexcept {
     if (rung() != percpu::Rung::thread) return objects_[chunk] + number_of(slot);
-    // Plainly: the thread is the only one that writes them.
+    // By plain stores: only this thread writes them.
     if (slot.of_objects != nullptr && slot.of_objects[chunk] != nullptr) [[likely]]
       return slot.of_objects[chunk];
     return make_object_words(slot, chunk);
   }
-  /// Where the sequences find the words of a class, as number word_of_objects of an array. Where slots are threads', nonsense.
+  /// Where the sequences find the words of a class, as number word_of_objects of an array. Meaningless where each thread has a
+  /// slot.
   std::byte* object_base(HomeClass h) const noexcept;
   /// As current(), for operations on that class.
   level::Slot* current_for(HomeClass h) noexcept {
@@ -83,10 +84,10 @@ class CoreLevel : public level::PerSlot<level::Slot> {
     __atomic_store_n(&recent(slot, h), std::uint8_t{1}, __ATOMIC_RELAXED);
   }
 
-  /// From a word to the program, and counted.
+  /// Pops a block for the program, and counts it.
   void* pop(level::Slot& chosen, HomeClass h) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
-  /// The loaded magazine, empty or not, is the caller's then.
+  /// Gives the loaded magazine, perhaps empty, to the caller.
   level::Magazine take_word(level::Slot& chosen, HomeClass h) noexcept {
     const OfClass c = of_class(chosen, h);
     return magazines().of_word(take(chosen, place_of(chosen, c.word, c.stride)));
@@ -113,22 +114,22 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   /// Doubles the cap as far as the class, the counter's width and the budget allow. The cap that holds now.
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
-  /// After a cap could not grow: whoever was refused, or the next one, makes room when the operation has ended. Not where it is
-  /// refused, which is deep in the stack.
+  /// A cap could not grow: the refused thread, or the next one, makes room at the end of its operation, since the place of
+  /// refusal is deep in the stack.
   bool wants_room() const noexcept { return refused_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
   void make_room(level::Slot& slot) noexcept;
-  /// All caps start again from nothing, and their grants go back.
+  /// Resets all caps to 0 and returns their grants.
   void release_caps(level::Slot& slot) noexcept;
   void release_caps(level::ObjectWords& words, unsigned chunk) noexcept;
   level::Budget& budget() noexcept { return budget_; }
 
-  /// What a slot's words of one class hold goes to the slabs.
+  /// Moves the content of a slot's words of one class to the slabs.
   void empty_words(level::Slot& slot, HomeClass h) noexcept;
-  /// What a word held goes to the slabs.
+  /// Moves a word's former content to the slabs.
   void empty(Word held) noexcept;
   // Of one class of objects, both words:
   void take_object_words(level::Slot& slot, HomeClass h, Word* held) noexcept;
-  /// The same of any slot, when nobody uses the class any more: nothing has to be stopped, if it can not be.
+  /// The same for any slot, when the class has no user: the slot need not be stopped.
   void take_abandoned_words(level::Slot& slot, HomeClass h, Word* held) noexcept;
   void empty_object_words(level::Slot& slot, HomeClass h, const Word* held) noexcept;
   void empty_object_words(const Word* held) noexcept;

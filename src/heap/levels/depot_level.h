@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A level of blocks between slots and slabs: depots, and the bytes that may lie in them. What nobody wants leaves, oldest
-// first.
+// A level of blocks between slots and slabs: depots, and the bytes that may lie in them. Unused magazines leave, oldest first.
 #pragma once
 
 #include "base/described.h"
@@ -22,20 +21,20 @@ class DepotLevel {
   bool open_objects(unsigned chunk) noexcept;
 
   level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept;
-  /// False: the budget is spent or the shard is full. A block that is there twice ends the process.
+  /// False: the budget is used up or the shard is full. A duplicate block ends the process.
   bool give(const level::Locality& here, level::Magazine& m) noexcept;
 
-  /// As for caps: beyond the budget now and then somebody makes room, by what nobody wanted lately, and by what the class that
-  /// was refused has held for longest. Not where it is refused, which is deep in the stack.
+  /// As for caps: beyond the budget a thread makes room from time to time, from magazines unused lately and from the oldest
+  /// ones of the refused class. It does so at the end of its operation, since the place of refusal is deep in the stack.
   void make_room(const level::Locality& here) noexcept;
   bool wants_room() const noexcept { return refused_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
 
   // Maintenance; one thread at a time.
-  /// A piece of a round: the oldest magazine of each stack leaves in each round, so a depot that nobody wants anything from is
-  /// empty after a while. Whether all stacks had their turn; then the next round is to begin.
+  /// Part of a round. Each round removes the oldest magazine of each stack, so an unused depot becomes empty. True: all stacks
+  /// were visited, and the next call begins a round.
   bool age() noexcept;
   void drain() noexcept;
-  // What lies there of objects that are prepared; any thread, which holds no lock.
+  // Prepared objects in the depots. Any thread may call these, without a lock.
   void age_prepared(HomeClass h) noexcept;
   /// All of one class.
   void drain_objects(HomeClass h) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Is a block twice in a magazine? Free compares the top round only; so this is asked before a magazine leaves the core level,
-// and a block that was freed twice is told before anybody gets it twice, unless its copies lie in two magazines: then by the
-// slabs, when both have come back.
+// Finds a block that is in a magazine twice. Free compares only the top round, so a magazine is searched before it leaves the
+// core level. This reports a double free before the block is allocated twice, unless its copies lie in two magazines: the slabs
+// then report it when both have returned.
 #pragma once
 
 #include "base/bits.h"
@@ -15,8 +15,8 @@
 
 namespace terrace::heap {
 
-/// Whether each round lies above the one before, or each below: what programs do that free as they have allocated. Ends where
-/// the order does; a fifth of a nanosecond for each round. Requires n > 1.
+/// Whether the addresses of the rounds rise or fall throughout, as they do if a program frees in the order of allocation. Stops
+/// at the first that does not; 0.2 ns per round. Requires n > 1.
 inline bool are_in_order(const std::uint64_t* rounds, unsigned n) noexcept {
   // Addresses have fewer than 63 bits: the highest bit of a difference is its sign. Of falling ones the differences are taken
   // the other way round: a block that comes again is neither.
@@ -40,12 +40,12 @@ inline bool are_in_order(const std::uint64_t* rounds, unsigned n) noexcept {
   return true;
 }
 
-/// What the search needs. On no stack: that of a signal handler may be small.
+/// What the search needs. Not on the stack, since a signal handler's stack may be small.
 struct alignas(cache_line) RoundsByHash {
   // Numbers of rounds + 1, which fit since there are at most 253; 0: none.
   std::uint8_t last[2048];                                                       // of each hash
   std::uint8_t before[level::largest_magazine], later[level::largest_magazine];  // of the same hash; those that have one
-  std::atomic<const void*> user;  // os::this_thread() of whoever searches, or null
+  std::atomic<const void*> user;  // os::this_thread() of the searching thread, or null
 
   /// This thread may be in a handler that has interrupted its search, which goes on. relaxed: there is no other.
   void reset_after_fork() noexcept {
@@ -55,9 +55,9 @@ struct alignas(cache_line) RoundsByHash {
 static_assert(level::largest_magazine <= sizeof(RoundsByHash::last) / 8 && level::largest_magazine < 256,
               "a table that is an eighth full at most: few rounds have the same hash");
 
-/// A block that is there twice, or null. Rounds of one hash are linked; the pass that does so has no branch that depends on
-/// where they lie, since those would be foretold wrongly. It keeps a list of whoever is not the first of its hash, a few:
-/// those are compared. About a nanosecond for each round.
+/// A duplicate block, or null. The first pass links rounds of one hash; no branch in it depends on addresses, since those would
+/// be mispredicted. It lists the few rounds that are not the first of their hash; only those are compared. About 1 ns per
+/// round.
 inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n, RoundsByHash& table) noexcept {
   const unsigned bits = static_cast<unsigned>(std::bit_width(n)) + 3;
   std::memset(table.last, 0, std::size_t{1} << bits);
@@ -78,7 +78,7 @@ inline const void* duplicate_by_hash(const std::uint64_t* rounds, unsigned n, Ro
   return nullptr;
 }
 
-/// The same in 10 us, where no table is to be had.
+/// The same in 10 us, without a table.
 inline const void* duplicate_by_pairs(const std::uint64_t* rounds, unsigned n) noexcept {
   for (unsigned i = 1; i < n; ++i) {
     for (unsigned other = 0; other < i; ++other) {
@@ -88,8 +88,8 @@ inline const void* duplicate_by_pairs(const std::uint64_t* rounds, unsigned n) n
   return nullptr;
 }
 
-/// The same, as fast as it goes, with one of `count` tables, of which each core tries a few from its own on. All are in use
-/// when threads were preempted in here, or handlers have interrupted it.
+/// The same with one of `count` tables if one is free, else without. Each core tries a few tables, beginning with its own; all
+/// are in use only if threads were preempted, or interrupted by signal handlers, during a search.
 inline const void* duplicate_in(level::Magazine m, RoundsByHash* all, unsigned count, unsigned own) noexcept {
   constexpr unsigned tries = 4;
   const unsigned n = m.count();

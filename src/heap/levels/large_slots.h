@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Large blocks that were just freed, kept for the next request: a program that takes and gives a buffer in turn gets the same
-// one, without a lock, a list or a fault. A slot has a word for each doubling of the size up to 4 MiB, and keeps one block in
-// each, the one that was freed last; what it displaces becomes a free span, as every block that is kept does when it does not
-// fit.
+// Large blocks that were just freed are kept for the next request: a program that allocates and frees a buffer in turn gets the
+// same one, without a lock, a list or a fault. A slot has a word for each doubling of the size up to 4 MiB, and each keeps the
+// block that was freed last. The displaced block becomes a free span, and so does a kept block that does not fit a request.
 //
 // A word may hold a block only when the bytes that it may reach at most are granted (Slot::large_granted). Grants count in the
 // surplus in full, whether there is a block or not, so that keeping one and taking it need not look at the bound. A grant is
@@ -21,11 +20,11 @@ class LargeSlots {
       : core_(core), large_(large), maintenance_(maintenance) {}
   /// A block that was kept and is large enough, or null.
   void* take(std::size_t size, bool zeroed) noexcept;
-  /// No: the block is the caller's as before. In place of another: one went back, and maintenance is the caller's.
+  /// no: the block stays the caller's. In place of another: that one became a free span, and the caller then does maintenance.
   enum class Kept : std::uint8_t { no, yes, in_place_of_another };
   Kept keep(void* p) noexcept;
 
-  /// What the large words of a slot held becomes free spans, and what it may keep nothing.
+  /// Makes free spans of the blocks in the large words of a slot, and sets its grants to 0.
   void empty(level::Slot& slot, const Word* held) noexcept;
   /// The same of the slot that the caller is on, whose words still hold it.
   void empty_own(level::Slot& slot) noexcept;

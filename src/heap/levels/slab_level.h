@@ -15,8 +15,8 @@ class SlabLevel {
  public:
   constexpr SlabLevel(Slabs& slabs, Magazines& magazines) noexcept : slabs_(slabs), magazines_(magazines) {}
 
-  /// Up to `rounds` blocks of a slab, in `empty` or, if that is none, a new one. It may be empty, when memory is short, and
-  /// none when that is so for the magazine.
+  /// Up to `rounds` blocks of a slab, in `empty` or else in a new magazine. Empty: no memory for blocks; none: no memory for a
+  /// magazine.
   TERRACE_INLINE level::Magazine take(const level::Locality& here, Wanted& wanted) noexcept {
     if (is_object(wanted.h) && object_classes[wanted.h].prepared) return {};  // one by one, as they are asked for
     level::Magazine m = std::exchange(wanted.empty, {});
@@ -39,10 +39,9 @@ class SlabLevel {
   }
   /// One block, which was in use.
   void put_back(void* block) noexcept;
-  /// All its blocks but the lowest `keep` go to the slabs, and are not the magazine's any more; of prepared ones that is undone
-  /// before.
+  /// Returns all blocks but the lowest `keep` to the slabs; prepared ones are destructed first.
   void unload(level::Magazine m, unsigned keep = 0) noexcept;
-  /// And then the magazine does.
+  /// The same, then returns the magazine.
   void empty(level::Magazine m) noexcept {
     unload(m);
     m.clear();

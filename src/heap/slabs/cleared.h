@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Hardened build: free blocks hold zeroes, so that nothing of a program's data stays, and what is written to a free block is
-// seen when it is handed out. A block that was freed has a key in its second word, which no program has by accident nor by the
-// sight of another block: a secret of the process with the block's own address.
+// Hardened build: free blocks hold zeroes, so that no data of the program stays, and a write to a free block is detected at its
+// next allocation. The second word of a freed block holds a key: a secret of the process combined with the block's address, so
+// that no program has it by accident or learns it from another block.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace terrace::heap {
 void choose_secret() noexcept;
 /// Whether the block has its key.
 bool is_freed(const void* block) noexcept;
-/// What was a program's becomes a free block.
+/// Clears a block that was freed.
 void clear(void* block, std::size_t size) noexcept;
 /// Ends the process, in the name of `function`, if the free block was written to.
 void expect_cleared(const char* function, std::uint64_t block, std::size_t size) noexcept;
-/// A free block becomes a program's: the key goes, since with the block's address it would tell the secret.
+/// Removes the key from a block before its allocation: with the block's address it would reveal the secret.
 void take_key(void* block) noexcept;
 
 }  // namespace terrace::heap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where empty magazines come from and go to: the depots' stacks of empty ones, then slabs of magazines.
+// Source of empty magazines: the depots' stacks of empty ones, then slabs of magazines.
 #pragma once
 
 #include "base/described.h"
@@ -29,7 +29,7 @@ class Magazines {
   }
   /// False: the word names no memory of magazines.
   bool is_named(Word w) const noexcept { return names_something(w) && (hardened || kind_at(w) < level::magazine_kinds); }
-  /// An empty one for so many rounds, as far as there are such large ones; none when memory is short.
+  /// An empty magazine for `rounds`, or the largest kind; none when memory is short.
   level::Magazine take(const level::Locality& here, unsigned rounds) noexcept;
   /// One that may hold so many rounds, with those of `m` in it: the same if that suffices, and if memory is short. Of none,
   /// none.
@@ -58,7 +58,7 @@ class Magazines {
     return window_->contains(top) ? window_->owners_byte(window_->index_of(top)) - static_cast<unsigned>(magazine_values.first)
                                   : ~0U;
   }
-  // No part of others: the stack that they take is not to add up.
+  // Not inlined, so that their stack frames do not add up.
   __attribute__((noinline)) level::Magazine take_kept(const level::Locality& here, unsigned kind) noexcept;
   __attribute__((noinline)) level::Magazine moved(const level::Locality& here, level::Magazine m,
                                                   level::Magazine larger) noexcept;
@@ -71,7 +71,7 @@ class Magazines {
   const span::Window* window_ = nullptr;
   SharedCounter bytes_;
   // Hardened build: an overflow of a block must not reach a pointer that will be handed out. So magazines lie between guard
-  // pages, apart from all slabs; they are few, and stay.
+  // pages, apart from all slabs. They are few, and are never given back.
   struct Free {
     Free* next;
   };

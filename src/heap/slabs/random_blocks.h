@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Hardened build: which free blocks of a slab are cut, and in which order they are handed out, is not to be guessed.
+// Hardened build: the choice and order of free blocks that a slab hands out are unpredictable.
 #pragma once
 
 #include "base/bits.h"

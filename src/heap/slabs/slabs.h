@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The global level for small blocks: slabs. What is known of a slab stands in the owner's part of its span's record, never in
-// its blocks, so a slab that is free altogether can be purged.
+// The global level for small blocks: slabs. The record of a slab lies in the owner's part of its span's record, never in its
+// blocks, so an entirely free slab can be purged.
 //
-// Invariants of what is known of pages, while the class is not locked:
+// Invariants of resident and purged pages, while the class is not locked:
 //   W1  a sector of a slab whose bit is set in SlabRecord::purged holds no pages and no part of a block in use
 //   W2  Waste::holes = blocks that lie in purged sectors
 //   W3  waste() = sum over slabs of Waste::counted * stride
 //   W4  resident_ = sum over slabs of (blocks - holes) * stride
 //   W5  a slab is in its node's `resident` if some of its waste is counted, else in `bare` if it has free blocks, else in no
 //       list
-// check_invariants() looks at them.
-// Free blocks that are no holes are resident. Those that share pages with blocks in use can not be given back: a look at the
-// slab finds them and calls them stuck, and they are not counted any more until a quarter of the blocks in use has gone (any,
-// where fewer are left than there are pages), or a tick of maintenance has the slabs looked at again of which any has.
+// check_invariants() checks them. A free block that is no hole is resident. It can not be given back while it shares a page
+// with a block in use: a check of the slab marks such blocks stuck. They stay uncounted until a quarter of the blocks in use
+// has been freed (one block, if fewer are left than the slab has pages), or a tick of maintenance checks slabs with freed
+// blocks again.
 #pragma once
 
 #include "base/attributes.h"
@@ -28,12 +28,12 @@
 
 namespace terrace::heap {
 
-/// Of the free blocks of a slab, how many hold pages; all numbers are of blocks. See [W].
+/// Counts of a slab's free blocks by what their pages hold. See [W].
 struct Waste {
   std::uint16_t holes;    // free, and in a purged sector
-  std::uint16_t stuck;    // were resident when the slab was looked at, and shared their pages with blocks in use
-  std::uint16_t looked;   // in use then, or the most since
-  std::uint16_t counted;  // resident, and worth a look: counted in the sum of all slabs
+  std::uint16_t stuck;    // resident at the last check of the slab, but sharing pages with blocks in use
+  std::uint16_t looked;   // blocks in use at the last check, or the maximum since
+  std::uint16_t counted;  // resident and perhaps purgeable: in the sum of all slabs
 };
 
 /// Its home class is the owner's byte of the window at each of its granules. All fields under the lock of that class, but what
@@ -62,8 +62,8 @@ class Slabs {
     shapes_ = &shapes;
     seed();
   }
-  /// On machines of several NUMA nodes, before anything is cut: whoever cuts gets blocks of slabs that its node has made, whose
-  /// pages lie there. False: there is no memory for their lists.
+  /// Called on machines of several NUMA nodes before the first cut: a thread then gets blocks of slabs that its own node has
+  /// made, whose pages lie there. False: no memory for their lists.
   bool bind_to_nodes(unsigned nodes) noexcept;
 
   /// Writes the addresses of 1 to `want` blocks, the lowest last; how many. 0 when memory is short. Requires 0 < want <= most.
@@ -82,8 +82,8 @@ class Slabs {
     const std::uint64_t at = address_of(block);
     put_back(h, &at, 1);
   }
-  /// Gives back the slabs that are entirely free, of which put_back() keeps one per class of blocks below a granule, and the
-  /// free pages of the others.
+  /// Gives back the entirely free slabs (put_back() keeps one per class of blocks below a granule) and the free pages of the
+  /// others.
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
@@ -91,16 +91,16 @@ class Slabs {
   /// At each tick, under the lock of maintenance: the allowance for refaults fades, and what exceeds what may be kept goes.
   void tick() noexcept;
 
-  /// Free blocks whose pages are resident, in bytes, as far as they may be worth a system call.
+  /// Upper bound of resident free bytes that a system call could give back.
   std::uint64_t waste() const noexcept { return waste_.read(); }
-  /// Free blocks, in bytes, that share their pages with blocks that were cut: what waste() leaves out.
+  /// Bytes of free blocks that share pages with cut blocks; not in waste().
   std::uint64_t pinned() const noexcept {
     const std::uint64_t others = cut_bytes_.read() + waste_.read();
     return resident_.read() - min_of(resident_.read(), others);
   }
-  /// Rises whenever blocks came back, when they are in the slabs.
+  /// Count of returns of blocks to the slabs.
   std::uint64_t returns() const noexcept { return returns_.read(); }
-  /// Blocks that were cut and are not back.
+  /// Blocks that were cut and have not returned.
   std::uint64_t in_use_bytes() const noexcept { return cut_bytes_.read(); }
 
   /// Whether a block starts at p, which lies in granule i, in a slab of class h.
@@ -118,7 +118,7 @@ class Slabs {
     const HomeClass h = HomeClass{spans_->window().owners_byte(spans_->window().index_of(p))};
     return block_values.has(index(h)) ? h : HomeClass{};
   }
-  /// The same, and objects of caches have a class, too.
+  /// The same, with the classes of object caches.
   HomeClass any_class_of(const void* p) const noexcept {
     const HomeClass h = home_at_granule(spans_->window().index_of(p));
     return block_values.has(index(h)) || is_object(h) ? h : HomeClass{};
@@ -141,10 +141,10 @@ class Slabs {
 
   /// Classes of object caches. False: there is no memory for a chunk of them.
   bool open_objects(unsigned chunk) noexcept;
-  /// Gives the slabs of a class back that are free altogether. Whether all were.
+  /// Gives back the entirely free slabs of a class. True: all were free.
   bool release_all(HomeClass h) noexcept;
 
-  /// Whether the block that starts at p is free in its slab; one in a level is not. While nobody else works on the slab.
+  /// Whether the block at p is free in its slab (a block in a level is not). Requires that no other thread works on the slab.
   bool is_free(const void* block) const noexcept;
 
   const SlabCounters& counters(HomeClass h) const noexcept { return class_at(h).counters; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What slots and depots hold goes to the slabs and spans: all of it, or what nobody has touched since the last look. Slots are
-// emptied from outside by stopping their words (percpu/stop_slot.h); one thread at a time does that, under the lock.
+// Moves blocks from slots and depots to the slabs and spans: all of them, or those unused since the last round. A thread
+// empties another's slot by stopping its words (percpu/stop_slot.h); one thread at a time does so, under the lock.
 #pragma once
 
 #include "heap/levels/block_levels.h"
@@ -12,24 +12,24 @@ class Draining {
  public:
   constexpr Draining(BlockLevels& levels, LargeSlots& large_slots) noexcept : levels_(levels), large_slots_(large_slots) {}
 
-  /// Of a slot that is stopped, or whose thread calls or is gone: everything it holds goes on, and its grants go back.
+  /// Empties a slot that is stopped, or whose thread calls this or has ended, and returns its grants.
   void drain(level::Slot& slot) noexcept;
   // Under the lock:
   void drain_slots() noexcept;
   void drain_depots() noexcept;
-  /// A piece of the round over what has waited; the first one begins a round. is_unfinished(): there are more.
+  /// Part of a round over unused blocks; the first call begins a round. is_unfinished(): more calls are needed.
   void go_on_round() noexcept;
   bool is_unfinished() const noexcept { return round_unfinished_.load(std::memory_order_relaxed); }  // relaxed: a hint
 
   /// Whether drain_slots() and drain_depots() would find nothing.
   bool levels_are_empty() noexcept;
 
-  // Holding no lock while a program's function is called:
+  // Without a lock, since they call functions of the program:
   /// What slots and depots hold of one class of objects goes to the slabs, as far as they can be looked at.
   void drain_objects(HomeClass h) noexcept;
   /// The same when nobody uses the class any more: of all slots, and then nobody is on the way to the slabs with one.
   void drain_abandoned(HomeClass h) noexcept;
-  /// A round over what waits of objects that are prepared: by whoever may call their owners.
+  /// A round over unused prepared objects, by a thread that may call their owners.
   void age_prepared() noexcept;
 
   os::RankedMutex<os::Rank::maintenance>& mutex() noexcept { return mutex_; }

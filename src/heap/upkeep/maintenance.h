@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Giving memory back: what has waited for long, what is beyond the bound, and all of it when it is asked for. There is no
-// thread of our own; the paths between the levels call what is here.
+// Gives memory back: blocks unused for long, memory beyond the bound, and everything on request. It has no thread of its own;
+// the paths between the levels call it.
 #pragma once
 
 #include "heap/upkeep/draining.h"
@@ -17,27 +17,28 @@ class Maintenance {
         levels_(levels),
         large_slots_(large_slots),
         draining_(levels, large_slots) {}
-  /// `decay_ms`: two ticks of that length give back what waits. `budget`: what the levels may hold, in bytes; 0: by the rule.
+  /// `decay_ms`: length of a tick; blocks unused for two ticks are given back. `budget`: what the levels may hold, in bytes; 0:
+  /// by the rule.
   void open(std::uint64_t decay_ms, std::uint64_t budget) noexcept;
   void set_budget(std::uint64_t bytes) noexcept {
     budget_ = bytes;
     update_limits();
   }
 
-  /// What is due, if anything is.
+  /// Runs due maintenance, if any.
   void tick() noexcept;
-  /// Drains all levels and gives all free memory back. Whether anything was given back.
+  /// Drains all levels and gives all free memory back. True: some was given back.
   bool trim() noexcept;
   /// Memory is short: whether another try makes sense.
   bool make_room(std::size_t bytes) noexcept;
-  /// Of a thread that ends, or has ended: nobody else is in the middle of anything in its slot.
+  /// Empties the slot of a thread that ends or has ended; no other thread works in it.
   void drain_slot(level::Slot& slot) noexcept;
   /// Nobody uses the class of objects any more. What the levels hold of it goes to the slabs, and the slabs back; waits for
   /// others who have such objects on their way there. False: objects are still in use; then the number is never used again.
   bool remove_objects(HomeClass h) noexcept;
   Draining& draining() noexcept { return draining_; }
 
-  // surplus.cpp: the bound on all that is resident beyond what is live
+  // surplus.cpp: the bound on resident memory that is not live
   std::uint64_t surplus() const noexcept;
   /// Of the free blocks that share pages with blocks that left the slabs, those that are there for what slots and depots hold:
   /// an estimate by its share of all that left.
@@ -47,20 +48,20 @@ class Maintenance {
   }
   /// What slots and depots may hold and hold.
   std::uint64_t levels_granted() const noexcept { return levels_.granted() + large_slots_.granted(); }
-  /// What the budgets of the levels add up to.
+  /// Sum of the levels' budgets.
   std::uint64_t levels_limit() noexcept;
   /// Whether a slot may keep a large block of so many bytes from now on.
   bool may_keep(std::size_t bytes) noexcept {
     return surplus() + bytes <= surplus_bound() / 2 && (budget_ == 0 || levels_granted() + bytes <= budget_);
   }
-  /// Sets them, by what is in use now.
+  /// Sets the budgets from the bytes in use now.
   void update_limits() noexcept;
-  /// Every path that may have raised the surplus or lowered the bound ends with this, and holds no lock.
+  /// Every path that may have raised the surplus or lowered the bound calls this last, without a lock.
   void keep_bound() noexcept {
     if (surplus() > surplus_bound() + accepted_excess()) [[unlikely]]
       purge_to_bound();
   }
-  /// By who has taken a span: near a limit of memory, more in use is a lower bound.
+  /// Called after a span was taken: near a memory limit, more memory in use lowers the bound.
   void keep_limit() noexcept;
 
  private:

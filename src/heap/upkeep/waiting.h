@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the words of a slot hold, for maintenance: whether anything, whether the same as at the last look, and piece by piece.
+// Content of a slot's words, for maintenance: whether there is any, whether it changed since the last round, and one by one.
 #pragma once
 
 #include "base/bits.h"
@@ -11,7 +11,7 @@
 
 namespace terrace::heap {
 
-// Different words, almost surely a different number. 0: nothing at all.
+// A hash of the words. 0: all are empty.
 inline std::uint64_t fingerprint(std::span<const Word> words) noexcept {
   std::uint64_t h = 0;
   for (const Word& word : words) {
@@ -21,7 +21,7 @@ inline std::uint64_t fingerprint(std::span<const Word> words) noexcept {
   return h;
 }
 
-// Word by word with a branch each would take as long as the system calls that were refused.
+// A branch per word would take as long as the system calls that this avoids.
 inline bool hold_nothing(std::span<const Word> words) noexcept {
   Word even = 0, odd = 0;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
@@ -45,7 +45,7 @@ bool in_pieces(std::span<Word> words, std::span<Word> held, Body body) noexcept 
   return true;
 }
 
-// Whether the slot holds something that nobody has touched since the last look.
+// Whether the slot holds blocks unused since the last round.
 inline bool has_waited(level::Slot& slot, bool all) noexcept {
   const std::uint64_t now = fingerprint(level::words_of(slot));
   const bool waited = now != 0 && (all || now == slot.snapshot);
@@ -53,7 +53,7 @@ inline bool has_waited(level::Slot& slot, bool all) noexcept {
   return waited;
 }
 
-// The same of a chunk of object caches.
+// The same for a chunk of object caches.
 inline bool has_waited(level::ObjectWords& words, bool all) noexcept {
   const std::uint64_t now = fingerprint(level::words_of(words));
   const bool waited = now != 0 && (all || now == words.snapshot);
