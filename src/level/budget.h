@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A bound in bytes on what may be held: by the core and thread levels' caps, and by the processor level's depots.
+// A bound in bytes on the blocks that levels hold: in the caps of the core and thread levels, or in the depots.
 //
-// The limit is meant for programs that do this and that. One that is refused all the time, hundreds of times a millisecond or
-// a few times with full magazines, works on more than the levels can hold, and each of its blocks goes to the slabs and back
-// (a burst): then the limit rises by an eighth at a time, and fades when the burst is over. Threads that use a little memory
-// and sleep are no burst, however many they are.
+// The limit suits a changing mix of sizes. A program that is refused hundreds of times a millisecond, or a few times with full
+// magazines, works on more blocks than the levels can hold, and each block goes to the slabs and back (a burst). Then the limit
+// rises by an eighth at a time; it decays after the burst. Many threads that use little memory and sleep are no burst.
 #pragma once
 
 #include "base/assert.h"
@@ -38,7 +37,7 @@ class Budget {
     } while (!granted_.compare_exchange_weak(have, have + bytes, std::memory_order_relaxed));
     return true;
   }
-  /// To be called at each refusal. True: now and then, whoever gets it tells the time to look_for_burst().
+  /// Called at each refusal. True, after a number of refusals: the caller must call look_for_burst() with the time.
   bool refused(std::uint64_t weight = 1) noexcept {
     const std::uint64_t before = refusals_.fetch_add(weight, std::memory_order_relaxed);
     return before / refusals_between_looks != (before + weight) / refusals_between_looks;
@@ -57,7 +56,7 @@ class Budget {
   static constexpr std::uint64_t refusals_between_looks = 4096;  // by weight
   static constexpr std::uint64_t burst_ms = 5;                   // a coarse clock's step is up to 4
 
-  /// For the least that a class needs to work at all: granted beyond the limit.
+  /// Grants the least that a class needs, even beyond the limit.
   void force_reserve(std::uint64_t bytes) noexcept { granted_.fetch_add(bytes, std::memory_order_relaxed); }
   void release(std::uint64_t bytes) noexcept {
     const std::uint64_t before = granted_.fetch_sub(bytes, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Whether the calling thread may use slots at all. Not a vfork child or a companion (os/thread_state.h), which share the rseq
-// area of another thread without being registered, nor a thread on the thread rung after its slot was given back, for what it
-// frees then.
+// Whether the calling thread may use slots. A vfork child or a companion (os/thread_state.h) may not, since it shares another
+// thread's rseq area without being registered; nor may a thread on the thread rung that frees blocks after it gave back its
+// slot.
 #pragma once
 
 #include "os/thread_state.h"
@@ -11,7 +11,7 @@ namespace terrace::level {
 class Closed {
  public:
   static bool to_this_thread() noexcept { return times() != 0; }
-  /// How often it was closed: by vfork, whose children nest, and by its exit.
+  /// Number of reasons: vfork, whose children nest, and the thread's exit.
   static unsigned times() noexcept { return os::thread_state().closed; }
   static void set_times(unsigned times) noexcept { os::thread_state().closed = times; }
 };

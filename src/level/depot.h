@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The processor level and the node level of blocks: per last-level cache, or per NUMA node, a store of magazines, full ones by
-// home class and empty ones by kind. A magazine enters and leaves as one word; neither it nor its blocks are touched. It is
-// divided into shards, and a slot has its own: what it puts there, and takes back, lies in its core's caches, and nobody waits
-// for a lock. Selection starts at the own shard, goes round those of the own depot, then round the other depots (the HAB
-// paper's Listing 1), as far as they are near. A bit for each stack tells which shards are worth asking: with 16 depots of 16
-// shards a miss reads 32 bytes, not 256 lines of others.
+// home class and empty ones by kind. A magazine enters and leaves as one word; neither it nor its blocks are touched. A depot
+// is divided into shards, one per slot as far as there are enough: its magazines stay in that core's caches, and no thread
+// waits for a lock. A search starts at the own shard, continues with the others of the own depot, then with other near depots
+// (the HAB paper's Listing 1). A bit for each stack tells which shards are worth asking: with 16 depots of 16 shards a miss
+// reads 32 bytes, not 256 lines of others.
 #pragma once
 
 #include "base/assert.h"
@@ -48,13 +48,13 @@ class alignas(64) MagazineStack {
     set_count(count_ - 1);
     return counted(magazines_[count_]);
   }
-  /// What has not been wanted for the longest time.
+  /// The magazine that was unused for the longest time.
   Magazine pop_oldest() noexcept;
   /// Whether anything was put or taken since the last call.
   bool was_recent() noexcept { return std::exchange(recent_, false); }
   // By anybody:
   unsigned size() const noexcept { return __atomic_load_n(&count_, __ATOMIC_RELAXED); }  // relaxed: a hint
-  /// The nth from the oldest; while nobody else works on the stack.
+  /// The nth from the oldest. Requires that no other thread works on the stack.
   Magazine at(unsigned nth) const noexcept { return magazines_[nth]; }
   const StackCounters& counters() const noexcept { return counters_; }
 
@@ -76,7 +76,7 @@ class alignas(64) MagazineStack {
   StackCounters counters_;
   Magazine magazines_[magazines_per_stack] = {};
 };
-static_assert(sizeof(MagazineStack) == std::size_t{6} * 64);  // whole lines: neighbours are other keys, which others may want
+static_assert(sizeof(MagazineStack) == std::size_t{6} * 64);  // whole lines: other threads use the neighbouring keys
 
 /// One bit of a word that several shards share: set while a stack holds magazines, and a little longer.
 struct Mark {
@@ -86,8 +86,8 @@ struct Mark {
 
 /// The magazines of the slots whose number is the same modulo the shards. Any thread may call any function.
 ///
-/// Invariant: a stack that is not empty has its mark. It is set and taken away under the lock, by whoever pushes and by whoever
-/// looked in vain: a stack that is filled and emptied in turn does not write the word that others read.
+/// Invariant: a stack that is not empty has its mark. A push sets it, and a pop of an empty stack clears it, under the lock; so
+/// a stack that is filled and emptied in turn does not write the word that other threads read.
 ///
 /// What follows a shard in memory are its stacks, one for each key.
 class alignas(64) Shard {
@@ -97,7 +97,7 @@ class alignas(64) Shard {
   bool push(std::size_t key, Magazine magazine, Mark mark) noexcept {
     const os::LockGuard guard(mutex_);
     if (!stack_at(key).push(magazine)) return false;
-    // relaxed: the mark is a hint of where to look, and who looks takes the lock.
+    // relaxed: the mark is a hint; the search takes the lock.
     if ((__atomic_load_n(mark.word, __ATOMIC_RELAXED) & mark.bit) == 0)
       __atomic_fetch_or(mark.word, mark.bit, __ATOMIC_RELAXED);
     return true;
@@ -140,7 +140,7 @@ struct Place {
   unsigned depot = 0, shard = 0;
 };
 
-/// What take() found, and how many shards it asked for that.
+/// Result of take(), and the number of shards that it searched.
 struct Taken {
   Magazine magazine;
   bool foreign = false;  // it was another depot's
@@ -179,7 +179,7 @@ class Depots {
     return {.depot = here.*layout_.where, .shard = slot < shards ? slot : slot % shards};  // seldom a division
   }
 
-  /// The newest magazine of the own shard; if there is none, the oldest of another, which its own slot would ask for last.
+  /// The newest magazine of the own shard; else the oldest of another shard, whose own slot would use it last.
   Taken take(const Locality& here, std::size_t key) noexcept;
   /// Into the own shard. False: it is full; the magazine stays the caller's.
   bool put(const Locality& here, std::size_t key, Magazine magazine) noexcept {

@@ -5,8 +5,8 @@
 //   ranges (lab/heap.h)            Levels<CoreLevel, ProcessorLevel, NodeLevel, SourceLevel>, above the buffers of threads
 //
 // What moves between them is the payload: a magazine of blocks, which come back, or a range of addresses, which does not. The
-// protocol is the same: whoever wants something asks the nearest level, then the next one up; what comes back is given to the
-// nearest, then to the next one up. A level may get what it hands out from those above it, by the same request.
+// protocol is the same: a request goes to the nearest level, then to the next one up; so does what comes back. A level may get
+// what it hands out from those above it, by the same request.
 //
 // A level has
 //   Payload take(const Locality&, Request&)     none: the next level is asked; the request may have been made more precise
@@ -21,7 +21,7 @@
 
 namespace terrace::level {
 
-/// False: there is nothing of it.
+/// False: the level does not exist.
 template <class P>
 concept Payload = requires(const P& payload) {
   static_cast<bool>(payload);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Where a thread is, for every hierarchy of levels: looked up once per operation and handed down, so that all levels of an
-// operation agree. The thread may be elsewhere a moment later; then what it takes or gives is foreign there.
+// Where a thread runs, for every hierarchy of levels. An operation looks it up once, so that all its levels agree. If the
+// thread moves meanwhile, what it takes or gives is foreign.
 #pragma once
 
 #include "percpu/ladder.h"
@@ -11,8 +11,8 @@
 namespace terrace::level {
 
 struct Locality {
-  unsigned slot = 0;       // of the core level; 0 also for who may use none
-  CpuId cpu{};             // 0 where no cpu number is to be had
+  unsigned slot = 0;       // of the core level; 0 also for a thread without a slot
+  CpuId cpu{};             // 0 without a cpu number
   unsigned processor = 0;  // last-level cache
   unsigned node = 0;
 };
@@ -30,7 +30,7 @@ class Locator {
     if (topology_->llc_count == 1 && topology_->node_count == 1) return {.slot = slot};
     return at(cpu(), slot);
   }
-  /// As here(), with the cpu even where nothing hangs on it.
+  /// As here(), with the cpu even where no level needs it.
   Locality here_on_cpu() const noexcept { return at(cpu(), 0); }
 
  private:

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Magazines: free blocks of one home class that move together, as an array of pointers outside of the blocks (Bonwick). Neither
-// malloc nor free touches the block, a program that writes after free breaks no list, and constructed objects stay as they are.
+// Magazines (Bonwick): an array of pointers to free blocks of one home class that move together. The pointers lie outside of
+// the blocks: malloc and free do not touch a block, a write after free breaks no list, and constructed objects stay intact.
 //
 //   place   0      1     2 ... 1 + count    2 + count ... 1 + limit     2 + limit
 //           limit  0     rounds             not 0, and nobody's         0
 //
-// The zeros are sentinels: who pops compares a pointer that it loads anyway, who pushes looks whether there is a place; neither
-// counts. A slot's word is the distance from `origin()` to the place behind the top round. Around the origin lie zeros, so that
+// The zeros are sentinels: a pop compares the pointer that it loads, a push checks the place that it writes; neither needs a
+// count. A slot's word is the distance from `origin()` to the place behind the top round. Around the origin lie zeros, so that
 // the words `empty_word` (as slots are mapped) and `stopped_word` are an empty magazine to malloc and a full one to free.
 //
 // Invariants
 //   M1  places are as above, and count <= limit <= capacity(kind)
-//   M2  a magazine is in one word, in one depot's stack, or in one thread's hands
+//   M2  a magazine is in one word, in one depot's stack, or owned by one thread
 #pragma once
 
 #include "arch/word.h"
@@ -41,7 +41,7 @@ inline std::byte* origin() noexcept {
   return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&zeros_around_origin[8]));
 }
 
-/// The round on top of the magazine that a word names; 0: none. While the magazine may be somebody else's: a hint.
+/// The top round of the magazine that a word names; 0: none. A hint if another thread may own the magazine.
 inline std::uint64_t top_round(Word w) noexcept {
   std::uint64_t round;
   const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(origin()) + w - sizeof round;  // of `stopped`: at no multiple of 8
@@ -49,11 +49,11 @@ inline std::uint64_t top_round(Word w) noexcept {
   return round;
 }
 
-/// A magazine in a thread's hands or in a depot, as one word: address << 16 | kind << 8 | rounds.
+/// A magazine outside of slots, owned by a thread or in a depot, as one word: address << 16 | kind << 8 | rounds.
 class Magazine {
  public:
   constexpr Magazine() noexcept = default;
-  /// What a slot's word held.
+  /// The content of a slot's word.
   static Magazine of_word(Word w, unsigned kind) noexcept {
     if (!names_something(w)) return {};
     const auto behind_top = reinterpret_cast<std::uintptr_t>(origin() + w);
@@ -74,9 +74,9 @@ class Magazine {
   void* memory() const noexcept { return places(); }
   Word word() const noexcept { return static_cast<Word>(reinterpret_cast<std::byte*>(places() + first + count()) - origin()); }
 
-  // By whoever has it:
+  // By the owner:
   unsigned limit() const noexcept { return static_cast<unsigned>(places()[0]); }
-  /// How many rounds it may hold from now on; never fewer than it does.
+  /// Sets the rounds that it may hold; at least those that it holds.
   void set_limit(unsigned limit) noexcept {
     if (limit < count()) limit = count();
     TERRACE_ASSERT(limit <= magazine_capacity(kind()), "M1: a magazine is to hold more than it can");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The core level of any hierarchy: one T for each slot, whatever T is, and words in it. A word is changed as the rung has it:
-// by a restartable sequence, by plain code under the slot's lock, or by plain code in a slot that is one thread's own. Only a
-// thread that is on a slot works on its words, or one that has stopped them.
+// The core level of any hierarchy: one T for each slot, whatever T is, and words in it. The rung decides how a word is changed:
+// by a restartable sequence, by plain code under the slot's lock, or by plain code in a thread's own slot. Only a thread on the
+// slot changes its words, or one that has stopped them.
 //
 // `T` of blocks has magazines and goes on living without its thread (thread_slots.h); `T` of ranges has a top and an end.
 #pragma once
@@ -24,7 +24,7 @@ namespace terrace::level {
 
 /// A word that its owner writes by plain stores inside sequences and others read.
 inline Word peek(const Word& word) noexcept {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);  // relaxed: it is old in the next moment anyway
+  return __atomic_load_n(&word, __ATOMIC_RELAXED);  // relaxed: the value may be stale at once
 }
 
 template <class T>
@@ -136,8 +136,8 @@ class PerSlot {
       return arch::bump(area_, words, bytes, start) == arch::Sequence::done;
     return percpu::bump(words, bytes, start) == arch::Sequence::done;
   }
-  /// body(slot), where there are no sequences: nobody else writes the slot's words meanwhile. A call, so that what it takes is
-  /// not in the way of those who have sequences.
+  /// Without sequences: body(slot), while no other thread writes the slot's words. Not inlined, so that its code does not slow
+  /// the paths with sequences.
   template <class Body>
   __attribute__((noinline)) auto plainly(T& chosen, Body body) const noexcept {
     if (HasThread<T> && rung_ == percpu::Rung::thread) return body(chosen);
@@ -147,8 +147,8 @@ class PerSlot {
 
   /// Whether words may be taken from slots that the thread is not on: not in a sandbox that was entered without the barrier.
   bool may_stop() const noexcept { return !has_sequences() || os::may_restart_sequences(); }
-  /// What some words of a slot hold, which is the caller's then, and 0 in their place. Of a thread's slot, by that thread or
-  /// when it is gone. One caller at a time for each slot. False: the barrier failed, and nothing was taken.
+  /// Moves the content of some words of a slot to the caller and sets them to 0. A thread's slot: by that thread, or after its
+  /// end. One caller at a time for each slot. False: the barrier failed, and nothing was taken.
   bool take_words(T& chosen, std::span<Word> words, Word* held) const noexcept {
     if (has_sequences()) {
       if (!percpu::stop_words(words, held)) return false;
@@ -156,7 +156,7 @@ class PerSlot {
       return true;
     }
     const auto take_plainly = [=] {
-      for (std::size_t i = 0; i < words.size(); ++i) {  // few hold anything, and a thread that ends does this
+      for (std::size_t i = 0; i < words.size(); ++i) {  // few hold blocks, and each ending thread runs this
         held[i] = peek(words[i]);
         if (held[i] != 0) set(words[i], 0);
       }
@@ -167,7 +167,7 @@ class PerSlot {
     return lock.ours() && take_plainly();
   }
 
-  /// In a forked child. A thread of the parent was stopping some words: what they held is lost, the words are not.
+  /// In a forked child. If a thread of the parent was stopping some words, their content is lost, but the words remain usable.
   static void start_in_child(std::span<Word> words) noexcept {
     for (Word& word : words) {
       if (word == stopped_word) word = 0;

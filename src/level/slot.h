@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The core level's memory: for each slot and home class one word, which names the loaded magazine: malloc pops from it and free
 // pushes onto it, last in, first out, so that a block that was just freed, and is warm, is the next one handed out
-// (docs/adr/0002). Beside it lies the previous one, touched by slow paths only: full, or empty, as Bonwick has it. Thanks to it
-// a program has to take or free as many blocks as a magazine holds before the next level is asked again, wherever the word's
-// count happens to be.
+// (docs/adr/0002). Beside it is the previous magazine, full or empty (Bonwick), which only slow paths use. So a program must
+// allocate or free a whole magazine of blocks between two requests to the next level, whatever the word's count is.
 //
 // Invariants
 //   I1  words[h] and previous[h] are empty, stopped, or name a magazine of the class's kind that is as M1 says.
@@ -31,7 +30,7 @@ inline constexpr std::size_t slot_classes = 97;  // size classes, of which a wor
 inline constexpr int slot_shift = 13;
 inline constexpr std::size_t slot_size = std::size_t{1} << slot_shift;
 
-/// The same for object caches, which a program may create by the thousand: a chunk of so many is mapped for all slots when its
+/// The same for object caches, of which a program may create thousands: a chunk of this many is mapped for all slots when its
 /// first cache is created.
 inline constexpr unsigned objects_per_chunk = 64;
 inline constexpr unsigned most_object_chunks = 256;
@@ -55,9 +54,9 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   Word words[slot_words + words_of_nothing];  // the last ones never hold anything: see heap/classes/page_values.h
   Word previous[slot_words];                  // slow paths only, as the next two
   Word large[large_words];                    // a block each, see heap/levels/large_slots.h
-  std::uint8_t recent[slot_words];            // the class was refilled or spilled since the budget's hand came by
-  /// Blocks popped. By the thread that has popped, with one plain instruction after the commit: right but for a count that is
-  /// lost when the thread is preempted between the two, moved, and both cpus count in the same moment.
+  std::uint8_t recent[slot_words];            // the class was refilled or spilled since the last pass of the clock hand
+  /// Blocks popped. The popping thread counts with one plain instruction after the commit. Approximate: one count is lost if
+  /// the thread migrates between the two and both cpus count at once.
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill

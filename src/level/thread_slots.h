@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The thread level: one slot per thread, for the rung where nothing tells on which cpu a thread runs. A slot is taken at a
-// thread's first allocation, drained at its end and used again by the next thread.
+// The thread level: one slot per thread, for the rung without cpu numbers. A slot is taken at a thread's first allocation,
+// drained at its end and used again by the next thread.
 //
-// `T` has `of_thread`, a SlotOfThread<T>. There is one hierarchy for each T: what a thread remembers is found by the type.
+// `T` has `of_thread`, a SlotOfThread<T>. There is one hierarchy for each T: a thread's slot is found by the type.
 #pragma once
 
 #include "base/assert.h"
@@ -40,8 +40,8 @@ class ThreadSlots {
     key_ = key;
   }
 
-  /// The calling thread's slot; null when it is closed or a companion, memory is short, or libc has no key left to tell of the
-  /// thread's end: then nobody would drain the slot, and the thread works past it.
+  /// The calling thread's slot; null when it is closed or a companion, memory is short, or libc has no key left to signal the
+  /// thread's end: no one would drain the slot, so the thread bypasses the level.
   T* mine() noexcept {
     if (os::thread_state().companion) return nullptr;  // `mine_` is another's
     if (mine_ != nullptr) return mine_;
@@ -53,7 +53,7 @@ class ThreadSlots {
   T* all() const noexcept { return __atomic_load_n(&all_, __ATOMIC_ACQUIRE); }  // [T1] pairs with the release in add()
 
   os::RankedMutex<os::Rank::thread_slots>& mutex() noexcept { return mutex_; }
-  /// In a forked child: the slots of the threads that do not exist here are drained and free again.
+  /// In a forked child: drains and frees the slots of the parent's other threads.
   void adopt_orphans() noexcept {
     for (T* slot = all_; slot != nullptr; slot = slot->of_thread.next) {
       if (slot == mine_ || (slot->of_thread.owner & in_use) == 0) continue;
@@ -103,7 +103,7 @@ class ThreadSlots {
   }
   static void at_thread_exit(void* slot) noexcept {
     instance_->give_up(*static_cast<T*>(slot));
-    Closed::set_times(Closed::times() + 1);  // what is freed after this goes to the global level
+    Closed::set_times(Closed::times() + 1);  // later frees go to the global level
   }
 
   static inline constinit thread_local T* mine_ = nullptr;

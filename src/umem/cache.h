@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Object caches: what a program says of its objects, on a class of blocks of their own (heap/classes/object_classes.h), which
-// the levels serve as they serve those of malloc.
+// Object caches: a program's description of its objects, on a class of blocks (heap/classes/object_classes.h) that the levels
+// serve like malloc's.
 //
 //   slab        raw memory
 //      | constructor, when somebody asks for an object and no level has one
@@ -24,7 +24,7 @@
 struct umem_cache {
   // What the fast paths read.
   std::byte* base;             // null: there are none
-  std::uintptr_t never_in_it;  // bits that no object's address has; all: umem_cache_free has no fast path
+  std::uintptr_t never_in_it;  // bits that are 0 in every object's address; all bits: no fast path of umem_cache_free
 
   char name[32];
   std::size_t size;   // as asked for
@@ -63,16 +63,16 @@ struct Wanted {
   bool serves_sizes = false;  // memory by size: what is asked for may be less than `size`
 };
 
-/// Whose object lies at p; null: nobody's.
+/// The cache of the object at p; null: none.
 const Cache* cache_of(const void* p) noexcept;
 
-/// Null: errno says why.
+/// Null: errno is set.
 Cache* create(const Wanted& wanted) noexcept;
 void destroy(Cache* cache) noexcept;
 
-/// An object that was freed here, where there is no fast path; null: there is none, or it is to be looked at.
+/// A free object of this slot, for caches without fast path; null: none, or it must be checked first.
 void* allocate_at_hand(const Cache& cache) noexcept;
-/// As the fast path found nothing. Null: no memory, or the constructor failed.
+/// After the fast path found no object. Null: no memory, or the constructor failed.
 void* allocate_slow(Cache& cache) noexcept __attribute__((cold, noinline));
 void free_slow(Cache& cache, void* object) noexcept __attribute__((cold, noinline));
 
@@ -80,7 +80,7 @@ void free_slow(Cache& cache, void* object) noexcept __attribute__((cold, noinlin
 class CacheList {
  public:
   void add(Cache& cache) noexcept;
-  /// Waits for a walker that is at this cache.
+  /// Waits while the walker visits this cache.
   void remove(Cache& cache) noexcept;
   /// Whether it is one of them. Requires that it can be read.
   bool has(const Cache& cache) noexcept;

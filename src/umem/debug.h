@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// UMEM_DEBUG: what is looked at in the objects of a cache, and what is remembered of them.
+// UMEM_DEBUG: checks on the objects of a cache, and the records of them.
 //
 //   object, rounded up to 8 bytes   | tag: redzone, record, record ^ state |
 //
@@ -52,10 +52,10 @@ void debug_free(Cache& cache, void* object) noexcept;
 void mark_size(const Cache& cache, void* object, std::size_t size) noexcept;
 void check_size(const Cache& cache, void* object, std::size_t size) noexcept;
 
-/// malloc's block in the object, which was just allocated, begins at p: what the program knows it by. `cache`: null for memory
-/// in pages of its own.
+/// Records that malloc's block in the object, just allocated, begins at p, the address that the program has. `cache`: null for
+/// memory in pages of its own.
 void note_block(const Cache* cache, void* object, const void* p) noexcept;
-/// Null: none that is known.
+/// Null: unknown.
 const void* block_in(const Record& record) noexcept;
 
 /// Fault injection: whether this allocation is to fail.

@@ -22,7 +22,7 @@ inline Cache* default_cache_for(std::size_t size) noexcept {
 
 /// Before the process has a second thread. False: there is no memory.
 bool open_default_caches(Complain complain) noexcept;
-/// Whether that has been done: else memory by size is malloc's.
+/// Whether the caches are in use; else memory by size is malloc's.
 bool default_caches_on() noexcept;
 
 /// Whether what no cache serves is looked at as objects are: then it has pages of its own, as with `firewall`, as long as
@@ -38,7 +38,7 @@ void* allocate_unwalled_by_size(std::size_t size) noexcept;
 /// The same with them, and with byte `before` at a multiple of `align`. `has_other_way`: the caller knows one, so that the
 /// program is not asked to give memory back for this.
 void* allocate_walled_by_size(std::size_t size, std::size_t align, std::size_t before, bool has_other_way) noexcept;
-/// At a multiple of `align`, for umem_alloc_align().
+/// Memory at a multiple of `align`, for umem_alloc_align().
 void* allocate_aligned_by_size(std::size_t size, std::size_t align) noexcept;
 /// `aligned`: it is to be memory of allocate_aligned_by_size().
 void free_by_size(void* memory, std::size_t size, bool aligned = false) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What can be wrong with an object, how it is said, and what a core file keeps of it.
+// Faults of objects, their messages, and their record for core files.
 #pragma once
 
 #include "umem/debug.h"
@@ -30,10 +30,10 @@ struct Details {
   bool aligned = false;                 // wrong_function: that umem_free() got it
 };
 
-/// Says all that is known; then the end, unless `noabort`. `cache`: null for memory beyond the caches.
+/// Reports the fault, then ends the process unless `noabort`. `cache`: null for memory of no cache.
 void report(Fault fault, const Cache* cache, const void* object, const Record* record, const Details& details = {}) noexcept;
 
-/// The last thing that was reported.
+/// The last reported fault.
 struct AbortInfo {
   int error;                // Fault
   const void* buffer;       // as the program names it: malloc's block, where it is known that there is one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// `firewall=N`: an object of N bytes or more has pages of its own and ends where a page begins that nobody may touch. Whoever
-// reads or writes behind it gets SIGSEGV at that instruction, as does whoever touches it after it was freed.
+// `firewall=N`: an object of N bytes or more has pages of its own and ends at an inaccessible page. A read or write behind it
+// is SIGSEGV at that instruction, and so is any use after free.
 //
 // What no cache serves has such pages as soon as objects are looked at.
 //
@@ -25,7 +25,7 @@ struct Walled {
   Record record;
 };
 
-/// Addresses without memory, and by page whose they are.
+/// Reserved addresses, and the owner of each page.
 struct Zone {
   std::byte* base;
   std::size_t bytes;
@@ -53,8 +53,8 @@ void* allocate_walled(const Cache* cache, std::size_t size, std::size_t align, s
 bool may_be_walled() noexcept;
 /// A constructed object, which the cache counts.
 void* allocate_walled(Cache& cache) noexcept;
-/// Says what is wrong with the object, if anything is. Requires walled_at(object). `size`: as the program has it. The cache
-/// counts it. False: it is not freed.
+/// Reports a fault of the object, if any. Requires walled_at(object). `size`: as the program has it. The cache counts it.
+/// False: it is not freed.
 bool free_walled(void* object, const Cache* cache, std::size_t size) noexcept;
 
 void firewall_after_fork_in_child() noexcept;

@@ -27,9 +27,9 @@ bool is_large_enough(const Cache& cache, const void* object) noexcept;
 bool may_be_object(const Cache& cache, const void* object) noexcept;
 
 // With handles:
-/// An object that was freed, constructed; null: there is none.
+/// A free, constructed object; null: none.
 void* take_handled(Cache& cache) noexcept;
-/// False: there is no memory for a handle, and the object is the caller's.
+/// False: no memory for a handle; the object stays the caller's.
 bool keep_handled(Cache& cache, void* object) noexcept;
 
 }  // namespace terrace::umem

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// UMEM_LOGGING: rings of what happened last in all caches, for a debugger, which finds them in a process or a core file by the
-// exported pointers below and these structs alone.
+// UMEM_LOGGING: rings of the last events in all caches. A debugger finds them in a process or core file by the exported
+// pointers below and these structs alone.
 //
 //   Log          one mapping: header, writers, chunks
 //   LogWriter    who may write to a chunk at the moment. Threads choose one by their CPU's number; one at a time has it
@@ -24,7 +24,7 @@ struct LogEntry;
 
 enum class Happened : std::uint8_t { nothing, allocated, freed, failed, slab_made, held };
 
-/// What happened, to which object, when and by whom. Behind it, return addresses, innermost first.
+/// An event: kind, object, time and thread. Return addresses follow, innermost first.
 struct Event {
   const void* object;         // failed: null; slab_made: the slab's first byte
   const Cache* cache;         // null: memory by size beyond the largest cache, or aligned
@@ -81,7 +81,7 @@ class Log {
   /// Null: lost, since after some tries no writer was free. May be called in a handler that has interrupted it, with any lock
   /// held.
   const LogEntry* add(const Event& event, std::uint64_t size, const void* behind, std::size_t behind_bytes) noexcept;
-  /// In a forked child: what threads were writing that do not exist here is left out.
+  /// In a forked child: drops entries that other threads of the parent were writing.
   void after_fork_in_child() noexcept;
 
  private:
@@ -108,7 +108,7 @@ void open_logs(Complain complain) noexcept;
 bool any_log() noexcept;
 void logs_after_fork_in_child() noexcept;
 
-/// A request by `size` that is not served. Keeps errno.
+/// Logs a refused request of `size` bytes. Keeps errno.
 void log_failure(const Cache* cache, std::uint64_t size) noexcept;
 /// If the calling thread has just made a slab for the cache.
 void log_slab(const Cache& cache) noexcept;

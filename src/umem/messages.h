@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What the library has to say: into a ring that a debugger finds in any core, and with `verbose` to standard error. No stdio.
+// Messages of the library: into a ring that a debugger finds in any core, and with `verbose` to standard error. No stdio.
 #pragma once
 
 #include "base/format.h"
@@ -12,7 +12,7 @@ extern unsigned umem_error_begin;
 
 namespace terrace::umem {
 
-/// One line or more, put together and said when it goes out of scope.
+/// One line or more, written when it goes out of scope.
 class Message : public Writer {
  public:
   Message() noexcept : Writer(buf_, sizeof buf_) {}
@@ -26,13 +26,13 @@ class Message : public Writer {
 
 /// The frames of the calling thread, a line each.
 void say_stack() noexcept;
-/// The same of what was captured earlier.
+/// The same for frames captured earlier.
 void say_stack(const void* const* frames, unsigned depth) noexcept;
 
 /// In a forked child.
 void messages_after_fork_in_child() noexcept;
 
-/// The heap is not as it should be, which has been said: ends the process by SIGABRT, unless `noabort`.
+/// After a reported corruption of the heap: ends the process by SIGABRT, unless `noabort`.
 void heap_is_corrupt() noexcept;
 /// As heap_is_corrupt(), with a line of its own, always: "umem: <text>".
 [[noreturn]] void panic(const char* text) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What UMEM_NOFAIL means when there is no memory: the program's function decides whether to try again or to end.
+// UMEM_NOFAIL without memory: the program's function decides whether to try again or to exit.
 #pragma once
 
 #include "umem.h"
@@ -8,8 +8,8 @@ namespace terrace::umem {
 
 void set_nofail_callback(umem_nofail_callback_t* callback) noexcept;
 
-/// Asks the program's function. Returns when there is to be another try; may also leave by what the function does. Requires
-/// that the caller holds no lock.
+/// Calls the program's function. Returns for another try; the function may also leave by longjmp or exit. Requires that the
+/// caller holds no lock.
 void ask_what_to_do();
 
 /// attempt() until it succeeds, if `flags` say so.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// UMEM_OPTIONS, UMEM_DEBUG and UMEM_LOGGING: what a user may ask of libumem (umem_debug(3MALLOC)), and what it means here. Each
-// is a list of items with commas between them; sizes take k, m, g and t. What is not known is ignored, and told with `verbose`.
-// A program may define _umem_options_init(), _umem_debug_init() and _umem_logging_init(), which give the text where the
+// UMEM_OPTIONS, UMEM_DEBUG and UMEM_LOGGING: the options of libumem (umem_debug(3MALLOC)) and their meaning here. Each is a
+// list of items with commas between them; sizes take k, m, g and t. Unknown items are ignored; `verbose` reports them. A
+// program may define _umem_options_init(), _umem_debug_init() and _umem_logging_init(), which give the text where the
 // environment has no variable of that name.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace terrace::umem {
 
 /// As debuggers show them.
 enum Debug : unsigned {
-  debug_audit = 0x1,         // who did what last, with a stack
+  debug_audit = 0x1,         // last event of each object, with a stack
   debug_deadbeef = 0x2,      // patterns in free and in fresh objects
   debug_redzone = 0x4,       // a pattern behind each object
   debug_contents = 0x8,      // what an object held when it was freed, in a log
@@ -21,10 +21,10 @@ enum Debug : unsigned {
   debug_nomagazine = 0x20,
   debug_firewall = 0x40,     // pages of its own for each object
   debug_lite = 0x100,        // patterns in the first word only, and a tag
-  debug_randomize = 0x400,   // any of the others
+  debug_randomize = 0x400,   // a random choice of the others
   debug_checknull = 0x1000,  // an allocation that would give NULL ends the process
 };
-/// What makes each object be looked at.
+/// Options that require a check of each object.
 inline constexpr unsigned debug_of_objects = debug_audit | debug_deadbeef | debug_redzone | debug_firewall;
 
 /// One of size_add, size_remove, size_clear.
@@ -49,12 +49,12 @@ struct Options {
   std::uint64_t contents = 256;                // bytes of an object that go into the log
   std::uint32_t mtbf = 0;
   bool verbose = false, no_abort = false;
-  bool tells_all = false;  // what happens without being wrong, too
+  bool tells_all = false;  // also events that are no errors
   // UMEM_LOGGING: bytes; 0: none
   std::uint64_t transaction_log = 0, content_log = 0, failure_log = 0, slab_log = 0;
 };
 
-/// Called with each item that is not known, or whose value makes no sense.
+/// Called with each unknown item or invalid value.
 using Complain = void (*)(const char* variable, const char* item, std::size_t length, const char* why);
 
 void parse_options(const char* text, Options& out, Complain complain) noexcept;

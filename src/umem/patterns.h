@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What objects hold that are free, or fresh. In plain loops that compilers turn into vectors.
+// Patterns in free and in fresh objects, in plain loops that compilers vectorise.
 #pragma once
 
 #include "umem/debug.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// malloc and its family on the default caches: a tag before each block says how long it is, and with which alignment it was
-// made. A program that writes before its block, or frees it twice, is found by it.
+// malloc and its family on the default caches: a tag before each block holds its length and alignment. It reveals writes before
+// the block and double frees.
 #pragma once
 
 #include "heap/heap.h"
