@@ -7,6 +7,7 @@ within the round, and the first allocator runs twice: the ratio of its two runs 
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
@@ -110,6 +111,19 @@ def median(results: Rounds, name: str, key: str) -> float:
     return statistics.median(v[key] for v in results[name] if v)
 
 
-def save_raw(out: Path, name: str, results: Rounds) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+def measured(options: argparse.Namespace, name: str, measure: Callable[[], Rounds]) -> Rounds:
+    """Measured now and kept as NAME.json, or, with --stored, what an earlier run has kept."""
+    path: Path = options.out / f"{name}.json"
+    if getattr(options, "stored", False):
+        if not path.exists():
+            raise SystemExit(f"there is no {path}: run without --stored first")
+        kept: Rounds = json.loads(path.read_text())
+        return kept
+    results = measure()
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    return results
+
+
+def names(results: Rounds) -> list[str]:
+    """What was measured, in its order, without the second run of the first."""
+    return [name for name in results if name != AGAIN]

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import os
 import random
-import statistics
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from interleave import AGAIN, Subject
 from store import LATENCY, WORK, Key, Measurement, Store
-from terminal import BarColumn, Console, MofNCompleteColumn, Progress, TextColumn
+from terminal import BarColumn, Console, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from workload import Failed, Workload
 
+PERIOD = 3600  # seconds, over which the time that is left is reckoned: workloads differ, rounds do not
 GIVE_UP = 2  # failures of a workload under an allocator, after which it is not tried again: some take minutes to fail
 
 
@@ -51,29 +51,6 @@ def steps(plan: Plan) -> Iterator[Step]:
                 if r < rounds and (kind == WORK or workload.latency is not None):
                     for name, subject in random.Random(f"{kind} {workload.key} {r}").sample(turns, len(turns)):
                         yield Step(Key(kind, workload.key, name, r), workload, subject)
-
-
-class Pace:
-    """How long the rest will take, from what it took so far: of the same step, else of the same workload, else of anything."""
-
-    def __init__(self, results: Sequence[Measurement]) -> None:
-        self._seen: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        for measurement in results:
-            self.add(measurement)
-
-    @staticmethod
-    def _names(key: Key) -> list[tuple[str, ...]]:
-        return [(key.kind, key.workload, key.allocator), (key.kind, key.workload), (key.workload,), ()]
-
-    def add(self, measurement: Measurement) -> None:
-        for name in self._names(measurement.key):
-            self._seen[name].append(measurement.took)
-
-    def left(self, keys: Sequence[Key]) -> float | None:
-        if not self._seen:
-            return None
-        means = {name: statistics.fmean(took) for name, took in self._seen.items()}
-        return sum(next(means[n] for n in self._names(key) if n in means) for key in keys)
 
 
 class Scratch:
@@ -104,6 +81,11 @@ def reason(error: BaseException) -> str:
     return text if isinstance(error, Failed | SystemExit) else f"{type(error).__name__}: {text}"
 
 
+def _who(key: Key) -> tuple[str, str, str]:
+    """Whose failures are counted together."""
+    return key.kind, key.workload, key.allocator
+
+
 def _measured(step: Step, scratch: Scratch) -> Measurement:
     """A workload whose module breaks has failed like one whose program does: hours of others are not lost for it."""
     begin = time.monotonic()
@@ -116,20 +98,6 @@ def _measured(step: Step, scratch: Scratch) -> Measurement:
         return Measurement(step.key, {k: float(v) for k, v in values.items()}, took=time.monotonic() - begin)
     except (Exception, SystemExit) as error:
         return Measurement(step.key, failed=reason(error), took=time.monotonic() - begin)
-
-
-@dataclass
-class Failures:
-    """Of a workload under an allocator, by kind."""
-
-    counts: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict(int))
-
-    def add(self, measurement: Measurement) -> None:
-        key = measurement.key
-        self.counts[key.kind, key.workload, key.allocator] += bool(measurement.failed)
-
-    def given_up(self, key: Key) -> bool:
-        return self.counts.get((key.kind, key.workload, key.allocator), 0) >= GIVE_UP
 
 
 class WarmUp:
@@ -146,40 +114,29 @@ class WarmUp:
         self._last = turn
 
 
-def duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
 def measure_all(plan: Plan, store: Store, console: Console, retry: bool = False) -> None:
     """All steps the store lacks; with `retry` also those that failed."""
     everything = list(steps(plan))
     todo = [s for s in everything if not store.has(s.key) or (retry and store.results[s.key].failed)]
-    pace, failures = Pace(list(store.results.values())), Failures()
-    for measurement in () if retry else store.results.values():
-        failures.add(measurement)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with tempfile.TemporaryDirectory(prefix="terrace-compare-") as root, Progress(*columns, console=console, transient=True) as bar:
+    failures = Counter(_who(m.key) for m in store.results.values() if m.failed and not retry)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True, speed_estimate_period=PERIOD)
+    with tempfile.TemporaryDirectory(prefix="terrace-compare-") as root, bar:
         os.chmod(root, 0o755)  # servers that refuse to be root have to get in
         scratch = Scratch(Path(root))
         warm_up = WarmUp(plan.subjects[0], scratch)
-        task = bar.add_task("", total=len(everything), completed=len(everything) - len(todo), left="")
-        for i, step in enumerate(todo):
-            if not failures.given_up(step.key):
-                left = duration(pace.left([s.key for s in todo[i:]]))
-                bar.update(
-                    task, description=f"round {step.key.round + 1}: {step.workload.key} {step.subject.name}", left=f"{left} left"
-                )
+        task = bar.add_task("", total=len(everything), completed=len(everything) - len(todo))
+        for step, after in zip(todo, [*todo[1:], None], strict=False):
+            if failures[_who(step.key)] < GIVE_UP:
+                bar.update(task, description=f"round {step.key.round + 1}: {step.workload.key} {step.subject.name}")
                 warm_up.before(step)
                 measurement = _measured(step, scratch)
                 store.add(measurement)
-                pace.add(measurement)
-                failures.add(measurement)
+                failures[_who(step.key)] += bool(measurement.failed)
                 _tell(console, measurement)
             bar.advance(task)
-            _tell_round(console, todo, i, pace)
+            if after is None or after.key.round != step.key.round:  # in a log, where no bar moves
+                console.print(f"round {step.key.round + 1} is done", highlight=False)
 
 
 def _tell(console: Console, measurement: Measurement) -> None:
@@ -190,11 +147,3 @@ def _tell(console: Console, measurement: Measurement) -> None:
             markup=False,
             highlight=False,
         )
-
-
-def _tell_round(console: Console, todo: Sequence[Step], i: int, pace: Pace) -> None:
-    """In a log, where no bar moves, a line per round."""
-    last = i + 1 == len(todo)
-    if last or todo[i + 1].key.round != todo[i].key.round:
-        left = "" if last else f"; {duration(pace.left([s.key for s in todo[i + 1 :]]))} left"
-        console.print(f"round {todo[i].key.round + 1} is done{left}", highlight=False)

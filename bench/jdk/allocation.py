@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cells import FOREGROUND, Cell, Experiment, Program, threads
-from interleave import AGAIN, Rounds
+from interleave import Rounds
 from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, heap, tlab
 from report import Report, plain_numbers
-from shown import at_least, at_most, details, middle, number, over, shown, wasted_percent
+from shown import at_least, at_most, details, middle, noise, number, over, shown, wasted_percent
 
 SIZES = (16, 48, 144)
 SMALL = ("1K", "4K", "16K")
@@ -147,7 +147,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Allocation alone")
     page.say(f"JMH, an object for each call, and with more than {threads()} threads a loop of ours; Parallel, young space {YOUNG}. On: the buffers with their default sizes, "
              "and without C2's prefetch reserve of 576 bytes in each TLAB; the two stand apart. "
-             f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}.")
+             f"A/A: {noise(results)}.")
     _rates(options, page, results)
     if options.smoke:
         return
@@ -157,7 +157,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     for t in ("4K", "16K", GROWING):
         rows.append([t, *_apart(results, [f"G1, {name(48, 64, way, t)}" for way in WAYS])])
     page.table(["TLAB", *APART], rows)
-    details(page, results, [n for n in results if n != AGAIN], 1e6, "M/s")
+    details(page, results, 1e6, "M/s")
 
 
 EXPERIMENT = Experiment("allocation", cells, report)

@@ -7,10 +7,10 @@ from __future__ import annotations
 import argparse
 
 from cells import FOREGROUND, Cell, Experiment, Program
-from interleave import AGAIN, Rounds
+from interleave import Rounds
 from jvms import CORE, FLIP, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import PROCESSOR_RATE, RATE, at_least, details, middle, number, over, per_operation, shown, wasted_percent
+from shown import PROCESSOR_RATE, RATE, at_least, details, middle, noise, number, over, per_operation, shown, wasted_percent
 
 KINDS = {"bursty": 1000, "storm": 100, "push": 1000, "virtual": 1000}
 TITLES = {"bursty": "1,000 bursty threads", "storm": "thread-start storm", "push": "1,000 threads push onto one list",
@@ -57,7 +57,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
              "is about); threads per second. Virtual: as bursty, of virtual threads, on as many carriers as there are cores. Parallel, a young space of "
              "64 MiB, bursty and virtual: 256 MiB, HotSpot's own sizing. "
              f"{KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
-             f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}.")
+             f"A/A: {noise(results)}.")
     ways = tuple(way for way in WAYS if way != STOCK)
     rows = []
     for row, kind in zip(_ratios(results, TITLES, ways), KINDS, strict=True):
@@ -75,7 +75,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
         rows = _ratios(results, {"bursty": "Parallel, bursty, TLAB 16K"}, BY_THREAD[1:], sizing="16K")
         rows += _ratios(results, {kind: f"G1, {kind}" for kind in KINDS}, BY_THREAD[1:], collector="G1")
         page.table(["", *(f"{way} / stock" for way in BY_THREAD[1:])], rows)
-    details(page, results, [n for n in results if n != AGAIN])
+    details(page, results)
 
 
 EXPERIMENT = Experiment("bursts", cells, report)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import logs
-from interleave import AGAIN, Rounds, Subject, Values, interleaved, save_raw
+from interleave import Rounds, Subject, Values, interleaved
 from jvms import PATCHED, Jvm
 from material import Material
 from report import Report
@@ -162,22 +162,9 @@ def measure(site: Site, experiment: Experiment, page: Report) -> Rounds:
     results = without_failed(interleaved([Subject(name) for name in cells], rounds, measured))
     for line in dict.fromkeys(failures):
         page.say(line)
-    save_raw(site.options.out, f"jdk-{experiment.name}", results)
-    return results
-
-
-def stored(options: argparse.Namespace, experiment: Experiment) -> Rounds:
-    path = options.out / f"jdk-{experiment.name}.json"
-    if not path.exists():
-        raise SystemExit(f"there is no {path}: run without --stored first")
-    results: Rounds = json.loads(path.read_text())
     return results
 
 
 def threads() -> int:
     """Twice as many as cores, as in the paper."""
     return 2 * len(os.sched_getaffinity(0))
-
-
-def names(results: Rounds) -> list[str]:
-    return [name for name in results if name != AGAIN]

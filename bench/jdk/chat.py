@@ -7,10 +7,10 @@ import argparse
 from typing import Any
 
 from cells import FOREGROUND, Cell, Experiment, Program
-from interleave import AGAIN, Rounds, Spread
+from interleave import Rounds, Spread
 from jvms import CORE, FLIP, GROWING, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import LEFT_OUT, RATE, at_least, at_most, details, middle, number, over, per_operation, shown
+from shown import RATE, at_least, at_most, details, middle, noise, number, over, per_operation, shown
 
 OLD = 64  # MiB, as in the paper
 LAB = "64K"
@@ -188,12 +188,12 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
              f"A user says something of some 70 bytes, waits until it comes back, and pauses for {PAUSE} ms; everybody in the room gets it. "
              f"Parallel, an old generation of {OLD} MiB. By thread is the stock JVM; LABs of the core have the size "
              f"that TLABs have in the same line, {GROWING} is either's default. By core there are no TLABs, and no prefetch reserve. "
-             f"A/A: {shown(over(results, AGAIN, next(iter(results), LEFT_OUT)))}.")
+             f"A/A: {noise(results)}.")
     _figure_10(options, page, results)
     _table_2(options, page, results)
     _pauses(options, page, results)
     _checks(page, results, most)
-    details(page, results, [n for n in results if n != AGAIN])
+    details(page, results)
 
 
 EXPERIMENT = Experiment("chat", cells, report, lambda rounds: max(1, rounds - 1))

@@ -25,7 +25,8 @@ import material
 import orders
 import overall
 import reserve
-from cells import Experiment, Site, measure, stored
+from cells import Experiment, Site, measure
+from interleave import measured
 from jvms import PATCHED, STOCK, errors, patched_home, probe, stock_home
 from report import Report, arguments
 
@@ -66,12 +67,10 @@ def _run(chosen: Sequence[Experiment], options: argparse.Namespace, site: Site |
         page.say("A quick run: it tells whether everything works; its windows are too short for its figures to mean anything.")
     left = sum(e.minutes(options) for e in chosen)
     for i, experiment in enumerate(chosen):
-        if site is None:
-            results = stored(options, experiment)
-        else:
+        if site is not None:
             minutes = f"about {experiment.minutes(options):.0f} min; {left:.0f} min left in all"
             print(f"{experiment.name} ({i + 1} of {len(chosen)}): {minutes}", flush=True)
-            results = measure(site, experiment, page)
+        results = measured(options, f"jdk-{experiment.name}", lambda e=experiment: measure(site, e, page))  # type: ignore[misc, arg-type]
         left -= experiment.minutes(options)
         experiment.report(options, page, results)
     page.close()
@@ -85,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     try:
         site = _site(options)
-    except (errors.TerraceError, material.Missing) as reason:
+    except (errors.TerraceError, material.NotRun) as reason:
         print(f"skipped: {reason}", file=sys.stderr)
         return SKIPPED
     _run(experiments, options, site)

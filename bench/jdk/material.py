@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import jvm
+from jvm import NotRun, newest, run
 from report import ROOT
 
 HERE = Path(__file__).resolve().parent
@@ -17,11 +17,6 @@ BUILT = ROOT / "build" / "jdk-bench"
 ARCHIVE = "lucene-core-9.12.0-sources.jar"
 SHA256 = "19397280d1e53f015004fe0ac38a33c4a7e5079015d929589fbbd5e79e36ca84"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.7.1:copy-dependencies"
-SECONDS = 600  # of a download or a compilation, at most
-
-
-class Missing(Exception):
-    """Why an experiment can not be run: one line."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +27,12 @@ class Material:
     jmh: str  # a class path
 
 
-def _run(command: list[str]) -> str:
-    """What it said."""
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              check=False, timeout=SECONDS)
-    except OSError as error:
-        raise Missing(f"there is no {command[0]}") from error
-    except subprocess.TimeoutExpired as late:
-        raise Missing(f"{command[0]} took more than {SECONDS} s") from late
-    if done.returncode != 0:
-        raise Missing(f"{command[0]} failed: {jvm.last_error(done.stdout) if command[0] == 'mvn' else done.stdout.strip()[-300:]}")
-    return done.stdout
-
-
 def checked(path: Path, sha256: str) -> None:
     """Removes a file that is not the one that it should be."""
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != sha256:
         path.unlink()
-        raise Missing(f"{path.name} is not the file it should be: SHA-256 {found}, expected {sha256}")
+        raise NotRun(f"{path.name} is not the file it should be: SHA-256 {found}, expected {sha256}")
 
 
 def fetch(directory: Path = BUILT) -> Path:
@@ -59,23 +40,19 @@ def fetch(directory: Path = BUILT) -> Path:
     archive = directory / ARCHIVE
     if not archive.exists():
         if shutil.which("mvn") is None:
-            raise Missing("there is no mvn, which fetches the source archive")
-        _run(["mvn", "-q", "-B", "-C", "-f", str(HERE / "pom.xml"), COPY, f"-DoutputDirectory={directory}"])
+            raise NotRun("there is no mvn, which fetches the source archive")
+        run(["mvn", "-q", "-B", "-C", "-f", str(HERE / "pom.xml"), COPY, f"-DoutputDirectory={directory}"])
         if not archive.exists():
-            raise Missing(f"mvn brought no {ARCHIVE}")
+            raise NotRun(f"mvn brought no {ARCHIVE}")
     checked(archive, SHA256)
     return archive
 
 
-def _newest(folder: Path, pattern: str) -> float:
-    return max((p.stat().st_mtime for p in folder.glob(pattern)), default=0)
-
-
 def _classes(jdk: Path) -> Path:
     classes, sources = BUILT / "classes", HERE / "programs"
-    if _newest(classes, "*.class") <= _newest(sources, "*.java"):
+    if newest(classes.glob("*.class")) <= newest(sources.glob("*.java")):
         classes.mkdir(parents=True, exist_ok=True)
-        _run([str(jdk / "bin" / "javac"), "-d", str(classes), *map(str, sorted(sources.glob("*.java")))])
+        run([str(jdk / "bin" / "javac"), "-d", str(classes), *map(str, sorted(sources.glob("*.java")))])
     return classes
 
 
@@ -84,7 +61,7 @@ def _library(jdk: Path, classes: Path, archive: Path) -> Path:
     if not library.exists():
         scratch = BUILT / "library.compiling"
         shutil.rmtree(scratch, ignore_errors=True)
-        _run([str(jdk / "bin" / "java"), "-cp", str(classes), "Compile", "prepare", str(archive), str(scratch)])
+        run([str(jdk / "bin" / "java"), "-cp", str(classes), "Compile", "prepare", str(archive), str(scratch)])
         scratch.rename(library)
     return library
 
@@ -98,5 +75,5 @@ def prepare(jdk: Path) -> Material:
     try:
         jvm.build()
     except jvm.NotRun as reason:
-        raise Missing(str(reason)) from reason
+        raise NotRun(str(reason)) from reason
     return Material(classes, archive, library, f"{jvm.BUILT}/classes:{jvm.BUILT}/dependency/*")

@@ -107,7 +107,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     _in_processor_time(options, page, results)
     _plot(options, page, results)
     _findings(options, page, results)
-    details(page, results, [n for n in results if n != AGAIN])
+    details(page, results)
 
 
 EXPERIMENT = Experiment("orders", cells, report)

@@ -13,10 +13,10 @@ import chat
 import javac
 import orders
 from cells import FOREGROUND, Cell, Experiment, Program, threads
-from interleave import AGAIN, Rounds
+from interleave import Rounds
 from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import PROCESSOR_RATE, RATE, at_least, details, mean, over, shown
+from shown import PROCESSOR_RATE, RATE, at_least, details, mean, noise, over, shown
 
 OFF, WITH, BY_CORE = "off", "on", "by core"
 FIXED = "on, TLAB 16K"
@@ -83,7 +83,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Off, on with default sizes, and by core")
     page.say(f"Throughput over the stock JVM's, both with HotSpot's own sizing of TLABs; {FIXED}: TLABs of 16 KiB over it. Off: the patched JVM "
              f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
-             f"A/A: {shown(over(results, AGAIN, next(iter(results), '')))}, the first row's stock.")
+             f"A/A: {noise(results)}, the first row's stock.")
     for shape in shapes(options):
         ratios = {way: over(results, name(shape, way), name(shape, STOCK)) for way in (OFF, WITH, FIXED)}
         at_least(page, f"{shape}: all new flags off over stock", ratios[OFF], 0.99)
@@ -94,7 +94,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("The same for a second of processor time of the whole process, its collections included; JMH does not tell it; "
              "of chat it is the clients' process.")
     _table(options, page, results, PROCESSOR_RATE)
-    details(page, results, [n for n in results if n != AGAIN])
+    details(page, results)
 
 
 EXPERIMENT = Experiment("overall", cells, report)

@@ -8,10 +8,10 @@ import argparse
 from itertools import product
 
 from cells import FOREGROUND, Cell, Experiment, Program, threads
-from interleave import AGAIN, Rounds
+from interleave import Rounds
 from jvms import GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import PROCESSOR_RATE, details, middle, number, over, shown, wasted_percent
+from shown import PROCESSOR_RATE, details, middle, noise, number, over, shown, wasted_percent
 
 BYTES = 48
 WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE)}
@@ -44,7 +44,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("The buffers, and the missing prefetch reserve")
     page.say(f"Objects of {BYTES} bytes for a second of processor time of the whole process, its collections included; Parallel. C2 keeps 576 bytes "
              f"at the end of each TLAB for its prefetching, but not with the buffers on. {KEPT}: the buffers alone. "
-             f"A/A: {shown(over(results, AGAIN, next(iter(results), ''), PROCESSOR_RATE))}.")
+             f"A/A: {noise(results, PROCESSOR_RATE)}.")
     rows = []
     for (count, young), sizing in product(shapes(options).items(), sizings(options)):
         stock, on, kept = (name(count, sizing, way) for way in WAYS)
@@ -54,7 +54,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
                      " / ".join(number(wasted_percent(results, way)) for way in (stock, on, kept))])
     page.table(["", "stock, M/s", "on / stock", "the buffers: reserve kept / stock", "no reserve: on / reserve kept",
                 "wasted, %: " + " / ".join(WAYS)], rows)
-    details(page, results, [n for n in results if n != AGAIN], 1e6, "M/s")
+    details(page, results, 1e6, "M/s")
 
 
 EXPERIMENT = Experiment("reserve", cells, report)

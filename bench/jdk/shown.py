@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from statistics import geometric_mean, median
 
-from interleave import Rounds, Spread, ratio
+from interleave import AGAIN, Rounds, Spread, names, ratio
 from report import Report
 
 RATE = "rate"
@@ -52,12 +52,15 @@ def at_most(page: Report, what: str, found: Spread | None, limit: float) -> None
     page.check(what, "not measured" if found is None else str(found), f"<= {limit:g}", None if found is None else found.median <= limit)
 
 
-def details(page: Report, results: Rounds, names: Sequence[str], per: float = 1e3, unit: str = "thousand/s") -> None:
+def noise(results: Rounds, key: str = RATE) -> str:
+    """The first cell's second run over its first."""
+    return shown(over(results, AGAIN, next(iter(results), ""), key))
+
+
+def details(page: Report, results: Rounds, per: float = 1e3, unit: str = "thousand/s") -> None:
     """The same columns for every cell: throughput, collections, pauses, waste, foreign, memory."""
     rows = []
-    for name in names:
-        if name not in results:
-            continue
+    for name in names(results):
         seconds = middle(results, name, "window_seconds") or middle(results, name, "seconds") or 1.0
         collections = middle(results, name, "collections") or 0.0
         pauses = middle(results, name, "pause_ms") or 0.0

@@ -7,7 +7,7 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from interleave import Rounds, Subject, Values, interleaved, run, save_raw
+from interleave import Rounds, Subject, Values, interleaved, measured, run
 
 MIB = 2**20
 LEVELS = ("thread", "core", "processor", "node")
@@ -23,15 +23,10 @@ def _values(text: str) -> Values:
 
 def measure(options: argparse.Namespace, experiment: str, program: str, configurations: Mapping[str, str], rounds: int) -> Rounds:
     """By name of the configuration; each is a line of KEY=VALUE for the program."""
-    raw = options.out / f"lab-{experiment}.json"
-    if options.stored:
-        results: Rounds = json.loads(raw.read_text())
-        missing = configurations.keys() - results.keys()
-        if missing:
-            raise SystemExit(f"{raw} has no {', '.join(sorted(missing))}")
-        return results
     binary = str(options.build / "bench" / "lab" / f"bench_lab_{program}")
     subjects = [Subject(name) for name in configurations]
-    results = interleaved(subjects, rounds, lambda s: _values(run(s, [binary, *configurations[s.name].split()])))
-    save_raw(options.out, f"lab-{experiment}", results)
+    results = measured(options, f"lab-{experiment}", lambda: interleaved(
+        subjects, rounds, lambda s: _values(run(s, [binary, *configurations[s.name].split()]))))
+    if missing := configurations.keys() - results.keys():
+        raise SystemExit(f"what was stored of {experiment} has no {', '.join(sorted(missing))}")
     return results

@@ -11,28 +11,15 @@ from statistics import geometric_mean
 
 from experiment import measure
 from interleave import AGAIN, Rounds, Spread, median, ratio
+from papers import CLABS, PLABS, TABLE_1, TABLE_2
 from report import Report, plain_numbers
 
 WORK = 20  # steps of computing per object
 UNUSED = "unused_at_a_collection"
 TLABS = ("growing", "128K", "64K", "32K", "16K", "8K", "4K", "1K", "none")  # as they are measured; in tables the other way round
-PLABS = ("4M", "8M", "16M", "32M", "64M")
-CLABS = ("512K", "1M", "8M", "16M")
 FOUR = {"clab": "1M", "plab": "16M"}
 RATE = "objects_per_second"
 ONLY = ", only allocating"
-
-# Percentages, rows and columns as above.
-TABLE_1 = {
-    "none": (0.32, 0.33, 0.51, 0.94, 1.93), "1K": (0.11, 0.06, 0.09, 0.05, 0.15), "4K": (0.11, 0.06, 0.06, 0.06, 0.19),
-    "8K": (0.13, 0.10, 0.08, 0.10, 0.29), "16K": (0.10, 0.08, 0.11, 0.08, 0.12), "32K": (0.11, 0.08, 0.08, 0.11, 0.30),
-    "64K": (0.22, 0.15, 0.16, 0.29, 0.45), "128K": (0.52, 0.47, 0.63, 1.31, 2.60), "growing": (0.55, 0.47, 0.64, 1.10, 2.23),
-}
-TABLE_2 = {
-    "1K": (0.00, 0.01, 0.05, 0.07), "4K": (0.01, 0.01, 0.06, 0.15), "16K": (0.01, 0.02, 0.07, 0.13), "64K": (0.03, 0.03, 0.10, 0.17),
-    "128K": (0.06, 0.05, 0.15, 0.26), "growing": (None, None, 1.42, 2.81),
-}
-
 
 @dataclass(frozen=True)
 class Family:

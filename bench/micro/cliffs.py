@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, median, preloaded, ratio, run, save_raw
+from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, run
 from report import Report, arguments
 
 # As distributions install them; only those that are there take part.
@@ -74,8 +74,7 @@ def main(argv: list[str]) -> int:
         subjects = subjects[:2]
         names = [n for n in names if "GiB" not in n and "beside" not in n]  # gigabytes
     peers = [s.name for s in subjects if s.name != "terrace"]
-    results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, names, milliseconds))
-    save_raw(options.out, "cliffs", results)
+    results = measured(options, "cliffs", lambda: interleaved(subjects, options.rounds, lambda s: _measure(s, program, names, milliseconds)))
 
     report = Report("cliffs", options.out)
     report.say("Nanoseconds per operation (CPU time; with several threads, time), medians of the rounds; terrace / the best of the "

@@ -7,7 +7,7 @@ import os
 import sys
 
 import google_benchmark as gb
-from interleave import AGAIN, interleaved, median, preloaded, ratio, save_raw
+from interleave import AGAIN, interleaved, measured, median, preloaded, ratio
 from report import Report, arguments
 
 
@@ -21,8 +21,7 @@ def main(argv: list[str]) -> int:
     program = options.build / "bench" / "micro" / "bench_pairs"
     seconds = 0.001 if options.smoke else 0.05
     one_cpu = {max(os.sched_getaffinity(0))}
-    results = interleaved(subjects, options.rounds, lambda s: gb.measure(s, program, "pairs.*threads:1$", seconds, one_cpu))
-    save_raw(options.out, "levels", results)
+    results = measured(options, "levels", lambda: interleaved(subjects, options.rounds, lambda s: gb.measure(s, program, "pairs.*threads:1$", seconds, one_cpu)))
 
     report = Report("levels", options.out)
     report.say("Time of a pair of malloc and free on one thread, core level / thread level, median of the rounds (quartiles).")

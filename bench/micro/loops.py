@@ -13,7 +13,7 @@ BENCH = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(BENCH / "common"), str(BENCH / "peers")]
 
 from allocators import GLIBC, TERRACE, subjects
-from interleave import AGAIN, Rounds, Subject, Values, interleaved, median, ratio, run, save_raw
+from interleave import AGAIN, Rounds, Subject, Values, interleaved, measured, median, ratio, run
 from report import Report, arguments
 
 SIZES = (16, 256, 4096, 65536)
@@ -59,8 +59,7 @@ def main(argv: list[str]) -> int:
     chosen = subjects(options.library, known.peers.resolve(), [GLIBC, TERRACE] if options.smoke else None)
     chosen = [s for s in chosen if s.name != "rpmalloc"]  # some loops take it minutes
     cases = _cases()
-    results = interleaved(chosen, options.rounds, lambda s: _measure(s, program, cases, options.smoke))
-    save_raw(options.out, "loops", results)
+    results = measured(options, "loops", lambda: interleaved(chosen, options.rounds, lambda s: _measure(s, program, cases, options.smoke)))
 
     others = [s.name for s in chosen if s.name != TERRACE]
     rows, mean = _rows(results, others)

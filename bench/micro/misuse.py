@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import AGAIN, Subject, Values, glibc, interleaved, median, preloaded, ratio, save_raw
+from interleave import AGAIN, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio
 from report import Report, arguments
 from workload import self_measured
 
@@ -53,14 +53,14 @@ def main(argv: list[str]) -> int:
     rows: dict[str, list[list[object]]] = {"seconds": [], "peak_rss": []}
     for program in PROGRAMS:
         for threads in (1, 2):
-            measured = self_measured(options.build, f"micro/bench_{program}", f"threads={threads}", f"work={scale}", "settled=0")
+            alone = self_measured(options.build, f"micro/bench_{program}", f"threads={threads}", f"work={scale}", "settled=0")
 
-            def measure(subject: Subject, measured=measured) -> Values:  # type: ignore[no-untyped-def]
+            def measure(subject: Subject, alone=alone) -> Values:  # type: ignore[no-untyped-def]
                 with tempfile.TemporaryDirectory() as scratch:
-                    return measured(subject, Path(scratch))
+                    return alone(subject, Path(scratch))
 
-            results = interleaved(subjects, options.rounds, measure)
-            save_raw(options.out, f"misuse_{program}_{threads}", results)
+            name = f"misuse_{program}_{threads}"
+            results = measured(options, name, lambda measure=measure: interleaved(subjects, options.rounds, measure))  # type: ignore[misc]
             for key, table in rows.items():
                 others = [ratio(results, s.name, key, "glibc") for s in subjects[1:]]
                 table.append([f"{program}, {threads}", _shown(key, median(results, "glibc", key)), *others,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import google_benchmark as gb
-from interleave import AGAIN, Spread, Subject, Values, glibc, interleaved, median, preloaded, ratio, save_raw, spread
+from interleave import AGAIN, Spread, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, spread
 from report import Report, arguments
 
 SIZES = (16, 48, 256, 1024)
@@ -32,8 +32,7 @@ def main(argv: list[str]) -> int:
     subjects = [glibc(), preloaded("terrace", options.library)]
     program = options.build / "bench" / "micro" / "bench_pairs"
     seconds = 0.001 if options.smoke else 0.05
-    results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, seconds))
-    save_raw(options.out, "pairs", results)
+    results = measured(options, "pairs", lambda: interleaved(subjects, options.rounds, lambda s: _measure(s, program, seconds)))
 
     report = Report("pairs", options.out)
     report.say("Time of a pair of malloc and free, terrace / glibc, median of the rounds (quartiles). Calls: two calls of functions "

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import AGAIN, Rounds, Subject, glibc, interleaved, median, preloaded, ratio, save_raw
+from interleave import AGAIN, Rounds, Subject, glibc, interleaved, measured, median, preloaded, ratio
 from report import Report, arguments
 from workload import Failed, Workload
 from workloads import missing, workloads
@@ -31,10 +32,11 @@ def _row(key: str, results: Rounds) -> list[object]:
     ]
 
 
-def _measured(workload: Workload, subjects: Sequence[Subject], rounds: int) -> Rounds:
-    with tempfile.TemporaryDirectory() as scratch:
-        workload.prepare(Path(scratch))
-        return interleaved(subjects, rounds, lambda subject: workload.measure(subject, Path(scratch)))
+def _measured(options: argparse.Namespace, workload: Workload, subjects: Sequence[Subject]) -> Rounds:
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        workload.prepare(scratch)
+        return measured(options, workload.name, lambda: interleaved(subjects, options.rounds, lambda s: workload.measure(s, scratch)))
 
 
 def main(argv: list[str]) -> int:
@@ -53,12 +55,11 @@ def main(argv: list[str]) -> int:
     status = 0
     for workload in found:
         try:
-            results = _measured(workload, subjects, options.rounds)
+            results = _measured(options, workload, subjects)
         except Failed as failure:
             failures.append(f"{workload.name}: {failure}")
             status = 1
             continue
-        save_raw(options.out, workload.name, results)
         rows.append(_row(workload.key, results))
     report.table(["trace/threads", "ns/call", "time", "peak", "settled", "peak MiB", "A/A time"], rows)
     for line in failures:

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from interleave import AGAIN, Rounds, Subject, Values, interleaved, median, preloaded, ratio, run as run_program
+from interleave import AGAIN, Rounds, Subject, Values, interleaved, measured, median, names, preloaded, ratio
+from interleave import run as run_program
 from report import Report
-from raw import measured, names
 
 SCRIPT = Path(__file__).resolve().parent / "md5.js"
 ARTICLE = {"libc": 110, "libumem, 64 MB per thread": 78}  # seconds
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -
     if node is None and not options.stored:
         page.say("md5 sums in node: not run, there is no node.")
         return
-    results = measured(options, "md5", lambda: _all(options, str(node), present))
+    results = measured(options, "seeds-md5", lambda: _all(options, str(node), present))
     page.say(f"md5 sums in node, one thread that computes: microseconds per sum and over glibc. Article: {ARTICLE['libc']} s with "
              f"libc, {ARTICLE['libumem, 64 MB per thread']} s with a cache of 64 MB per thread, "
              f"{ARTICLE['libumem, 64 MB per thread'] / ARTICLE['libc']:.2f} (the default of 1 MB had been too small for it). "

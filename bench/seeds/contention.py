@@ -8,10 +8,9 @@ import json
 import os
 
 import jvm
-from interleave import Rounds, Spread, Subject, Values, interleaved, median, ratio, run as run_program, spread
-from report import Report
-from raw import measured
-from report import plain_numbers
+from interleave import Rounds, Spread, Subject, Values, interleaved, measured, median, ratio, spread
+from interleave import run as run_program
+from report import Report, plain_numbers
 
 SIZES = (16, 48, 144)
 WAYS = {
@@ -175,7 +174,7 @@ def _jvm(options: argparse.Namespace, page: Report) -> None:
         page.say("On the JVM: not run.")
         return
     try:
-        results = measured(options, "jvm", lambda: jvm.measure(options, thread_counts()))
+        results = measured(options, "seeds-jvm", lambda: jvm.measure(options, thread_counts()))
     except jvm.NotRun as why:
         page.say(f"On the JVM: not run: {why}.")
         return
@@ -191,7 +190,7 @@ def _jvm(options: argparse.Namespace, page: Report) -> None:
 
 def run(options: argparse.Namespace, page: Report) -> None:
     page.head("Write contention")
-    results = measured(options, "contention", lambda: _native(options))
+    results = measured(options, "seeds-contention", lambda: _native(options))
     _native_table(page, results)
     _native_findings(page, results)
     _jvm(options, page)

@@ -9,9 +9,8 @@ import os
 import allocators
 import index_footprint
 import index_transactions
-import raw
 import ring
-from interleave import Rounds, Subject, interleaved, median, preloaded, ratio
+from interleave import Rounds, Subject, interleaved, measured, median, names, preloaded, ratio
 from report import ROOT, Report, plain_numbers
 
 ARTICLE = ring.ARTICLE
@@ -29,7 +28,7 @@ def subjects(options: argparse.Namespace) -> list[Subject]:
 def _measured(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int, ...]) -> Rounds:
     program = options.build / "bench" / "seeds" / "bench_ring"
     one_cpu = {max(os.sched_getaffinity(0))}
-    return raw.measured(options, "index-ring", lambda: interleaved(
+    return measured(options, "seeds-index-ring", lambda: interleaved(
         chosen, min(3, options.rounds), lambda s: ring.measure(s, program, sizes, one_cpu)))
 
 
@@ -68,14 +67,14 @@ def _plot(results: Rounds, names: list[str], sizes: tuple[int, ...], page: Repor
 def run_ring(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> None:
     sizes = ARTICLE if options.smoke else index_transactions.SIZES
     results = _measured(options, chosen, sizes)
-    names = raw.names(results)
-    glibc, default = names[0], names[1]
+    listed = names(results)
+    glibc, default = listed[0], listed[1]
     page.head("Cache sets: a ring of 250 nodes")
     page.say("Each node is allocated by malloc, the ring goes through them at random; a step writes a word of the node and goes on. "
              "By hand: the same ring, laid out an odd number of lines apart; it is measured in the same process. Each size has a "
              "process of its own.")
-    _table(results, names, page)
-    _plot(results, names, sizes, page)
+    _table(results, listed, page)
+    _plot(results, listed, sizes, page)
     slow = [ratio(results, glibc, "ns/1010", glibc, f"ns/{other}") for other in (950, 1080)]
     page.finding(min(s.median for s in slow) > 1.5,
                  "glibc is slow at 1,010 bytes and fast at 950 and 1,080 (article: 8.1 over 2.1 ns, 3.86): "
@@ -83,7 +82,7 @@ def run_ring(options: argparse.Namespace, page: Report, chosen: list[Subject]) -
     over = max((ratio(results, default, f"ns/{s}", default, f"by_hand_ns/{s}") for s in ARTICLE), key=lambda s: s.median)
     page.finding(over.median < 1.15, f"an index-aware allocator avoids the inflection (article): {default} takes at most {over} of "
                  "the ring laid out by hand at these three sizes.")
-    crowded = [n for n in names if not n.startswith("terrace") and ratio(results, n, "ns/950", n, "by_hand_ns/950").median > 1.5]
+    crowded = [n for n in listed if not n.startswith("terrace") and ratio(results, n, "ns/950", n, "by_hand_ns/950").median > 1.5]
     if crowded:
         page.say(f"At 950 bytes, a size that is harmless with glibc's headers, {', '.join(crowded)} "
                  "lay their nodes 1,024 bytes apart, too: size classes meet the bad stride for a range of sizes, not for one.")

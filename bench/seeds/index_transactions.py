@@ -6,8 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
-import raw
-from interleave import Rounds, Subject, Values, interleaved, median
+from interleave import Rounds, Subject, Values, interleaved, measured, median, names
 from interleave import run as run_under
 from report import Report
 
@@ -45,7 +44,7 @@ def measure(options: argparse.Namespace, chosen: list[Subject], sizes: tuple[int
             values |= _values(json.loads(run_under(subject, [program, str(size)])))
         return values
 
-    return raw.measured(options, "index-transactions", lambda: interleaved(chosen, min(3, options.rounds), one))
+    return measured(options, "seeds-index-transactions", lambda: interleaved(chosen, min(3, options.rounds), one))
 
 
 def _percent(value: float) -> str:
@@ -161,9 +160,9 @@ def _glibc(results: Rounds, glibc: str, page: Report) -> None:
 def run(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> None:
     sizes = tuple(ARTICLE) if options.smoke else SIZES
     results = measure(options, chosen, sizes)
-    names = raw.names(results)
+    listed = names(results)
     page.head("Transactions over the nodes")
-    real = f"rtm/{sizes[0]}" in results[names[0]][0]
+    real = f"rtm/{sizes[0]}" in results[listed[0]][0]
     page.say("A transaction walks the ring of 250 nodes and writes a word of each. "
              + ("This processor has RTM: real transactions are beside the simulated ones. " if real else
                 "This processor has no RTM, so what follows is simulated, every figure of it: ")
@@ -171,9 +170,9 @@ def run(options: argparse.Namespace, page: Report, chosen: list[Subject]) -> Non
              "transaction aborts when a line it has written is displaced. The replacement policy of the processor is not documented, "
              "so two are simulated: LRU, the kindest, and tree-PLRU, which was measured in the first-level caches of its generation. "
              "What the model leaves out: bench/seeds/l1.h.")
-    _table(results, names, sizes, page)
-    _histogram(results, names, page)
+    _table(results, listed, sizes, page)
+    _histogram(results, listed, page)
     if not options.smoke:
-        _fits(results, names, sizes, page)
-        _map(results, names, sizes, page)
-    _findings(results, names, sizes, page)
+        _fits(results, listed, sizes, page)
+        _map(results, listed, sizes, page)
+    _findings(results, listed, sizes, page)

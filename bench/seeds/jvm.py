@@ -11,7 +11,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +31,34 @@ class NotRun(Exception):
     """Why there is nothing: one line."""
 
 
-def _newest(files: Sequence[Path]) -> float:
+def newest(files: Iterable[Path]) -> float:
     return max((f.stat().st_mtime for f in files), default=0)
 
 
 def _is_built() -> bool:
     sources = [PROJECT / "pom.xml", *PROJECT.glob("src/**/*.java")]
     classes = list(BUILT.glob("classes/**/Allocation.class"))
-    return bool(classes) and any(BUILT.glob("dependency/jmh-core-*.jar")) and _newest(classes) > _newest(sources)
+    return bool(classes) and any(BUILT.glob("dependency/jmh-core-*.jar")) and newest(classes) > newest(sources)
 
 
 def last_error(output: str) -> str:
     """What Maven says first of what went wrong."""
     lines = [line.removeprefix("[ERROR]").strip() for line in output.splitlines() if line.startswith("[ERROR]")]
     return next((line for line in lines if line), "no reason given")[:300]
+
+
+def run(command: Sequence[str]) -> str:
+    """What it said."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False, timeout=SECONDS)
+    except OSError as error:
+        raise NotRun(f"there is no {command[0]}") from error
+    except subprocess.TimeoutExpired as late:
+        raise NotRun(f"{command[0]} took more than {SECONDS} s") from late
+    if done.returncode != 0:
+        raise NotRun(f"{command[0]} failed: {last_error(done.stdout) if command[0] == 'mvn' else done.stdout.strip()[-300:] or 'no output'}")
+    return done.stdout
 
 
 def build() -> None:
@@ -54,14 +68,7 @@ def build() -> None:
     missing = [tool for tool in ("mvn", "javac") if shutil.which(tool) is None]
     if missing:
         raise NotRun(f"there is no {' and no '.join(missing)}")
-    command = ["mvn", "-q", "-B", "-f", str(PROJECT / "pom.xml"), f"-Djmh.build={BUILT}", "process-classes"]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False, timeout=SECONDS)
-    except subprocess.TimeoutExpired as late:
-        raise NotRun(f"mvn took more than {SECONDS} s") from late
-    if done.returncode != 0:
-        raise NotRun(f"mvn failed: {last_error(done.stdout)}")
+    run(["mvn", "-q", "-B", "-f", str(PROJECT / "pom.xml"), f"-Djmh.build={BUILT}", "process-classes"])
 
 
 def parse(records: Sequence[dict[str, Any]]) -> Values:
@@ -89,11 +96,8 @@ def _measure(kind: str, threads: int) -> Values:
         command = ["java", "-cp", f"{BUILT}/classes:{BUILT}/dependency/*", "org.openjdk.jmh.Main", "-f", "1", "-wi", "2", "-w", "1s",
                    "-i", "3", "-r", "1s", "-t", str(threads), "-prof", "gc", "-jvmArgsAppend", f"{HEAP} {KINDS[kind]}",
                    "-rf", "json", "-rff", str(path)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False, timeout=SECONDS)
-        if done.returncode != 0 or not path.exists():
-            raise NotRun(f"JMH failed: {(done.stdout.strip().splitlines() or ['no output'])[-1][:300]}")
-        records = json.loads(path.read_text())
+        run(command)
+        records = json.loads(path.read_text()) if path.exists() else []
     if len(records) != 3:  # a fork that dies leaves no record
         raise NotRun(f"JMH gave {len(records)} of 3 results with {HEAP} {KINDS[kind]}")
     return parse(records)

@@ -8,10 +8,9 @@ import json
 import os
 from collections.abc import Sequence
 
-from interleave import AGAIN, Rounds, Spread, Subject, Values, interleaved, median, ratio, run as run_program, spread
-from report import Report
-from raw import measured, names
-from report import plain_numbers
+from interleave import AGAIN, Rounds, Spread, Subject, Values, interleaved, measured, median, names, ratio, spread
+from interleave import run as run_program
+from report import Report, plain_numbers
 
 CACHED = (8, 16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448)  # by the article's libumem, 64 bits
 BEYOND = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576)
@@ -167,7 +166,7 @@ def _beyond(page: Report, results: Rounds) -> None:
 
 def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     chosen = subjects(present)
-    results = measured(options, "pairs", lambda: interleaved(chosen, options.rounds, lambda s: _measure(options, s)))
+    results = measured(options, "seeds-pairs", lambda: interleaved(chosen, options.rounds, lambda s: _measure(options, s)))
     _four_bytes(page, results)
     _findings_four_bytes(page, results)
     _by_size(page, results)

@@ -11,7 +11,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
-from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, median, preloaded, ratio, run, save_raw
+from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, run
 from report import Report, arguments, plain_numbers
 
 ARTICLE = (950, 1010, 1080)
@@ -58,8 +58,7 @@ def main(argv: list[str]) -> int:
     names = [s.name for s in subjects]
     program = options.build / "bench" / "seeds" / "bench_ring"
     one_cpu = {max(os.sched_getaffinity(0))}
-    results = interleaved(subjects, options.rounds, lambda s: measure(s, program, sizes, one_cpu))
-    save_raw(options.out, "ring", results)
+    results = measured(options, "ring", lambda: interleaved(subjects, options.rounds, lambda s: measure(s, program, sizes, one_cpu)))
 
     report = Report("ring", options.out)
     default = names[1]

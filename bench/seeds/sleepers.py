@@ -11,7 +11,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / folder) for folder in ("common", "peers")]
 
 import allocators
-from interleave import Rounds, Subject, Values, interleaved, median, run, save_raw, spread
+from interleave import Rounds, Subject, Values, interleaved, measured, median, run, spread
 from report import ROOT, Report, arguments, plain_numbers
 
 THREADS = (1, 10, 100, 1000, 2000, 5000, 10000)
@@ -51,8 +51,7 @@ def main(argv: list[str]) -> int:
     # 10,000 threads keep rpmalloc busy for ten minutes and more: most of them spin.
     subjects = [s for s in allocators.subjects(options.library, ROOT / "build" / "peers") if s.name != "rpmalloc"]
     program = options.build / "bench" / "seeds" / "bench_sleepers"
-    results = interleaved(subjects, options.rounds, lambda s: _measure(s, program, counts))
-    save_raw(options.out, "sleepers", results)
+    results = measured(options, "sleepers", lambda: interleaved(subjects, options.rounds, lambda s: _measure(s, program, counts)))
 
     report = Report("sleepers", options.out)
     report.say("Resident MiB beyond live objects and stacks after the threads have gone to sleep, median of the rounds (quartiles).")

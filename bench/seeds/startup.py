@@ -10,9 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from interleave import Rounds, Subject, Values, interleaved, median, preloaded, run as run_program, spread
+from interleave import Rounds, Subject, Values, interleaved, measured, median, names, preloaded, spread
+from interleave import run as run_program
 from report import Report
-from raw import measured, names
 
 ARTICLE_US = 50  # "roughly 50 microsecond increase in the wall and cpu time" of umem_init
 NOTHING = "an empty object"  # preloaded: the linker's work for any object
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -
     folder = options.build / "bench" / "seeds"
     chosen = programs(folder / "bench_empty_program", options.smoke)
     subjects = [present[0], preloaded(NOTHING, folder / "libbench_empty_object.so"), *present[1:]]
-    results = measured(options, "startup", lambda: interleaved(
+    results = measured(options, "seeds-startup", lambda: interleaved(
         subjects, options.rounds, lambda s: _measure(folder / "bench_startup", chosen, s)))
     shown = [key.partition("/")[2] for key in results["glibc"][0] if key.startswith("cpu_us/")]
     page.say("Start and end of a program, microseconds of cpu time, medians; for the empty program also as seen from outside, "

@@ -19,10 +19,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "peers
 
 import contention
 import jvm
-import raw
 import startup
 from accesses import REGISTERS, Access, aborts, accesses, disassembled
-from interleave import AGAIN, Rounds
+from interleave import AGAIN, Rounds, measured, names
 from report import Report
 
 STARTER = os.environ.get("TERRACE_BENCH_STARTUP", "")
@@ -97,14 +96,14 @@ class Raw(unittest.TestCase):
     def test_what_was_measured_is_there_for_the_next_report(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             options = argparse.Namespace(out=Path(directory), stored=False)
-            self.assertEqual(raw.measured(options, "x", lambda: self.RESULTS), self.RESULTS)
+            self.assertEqual(measured(options, "x", lambda: self.RESULTS), self.RESULTS)
             options.stored = True
-            self.assertEqual(raw.measured(options, "x", self.fail), self.RESULTS)
+            self.assertEqual(measured(options, "x", self.fail), self.RESULTS)
             with self.assertRaises(SystemExit):
-                raw.measured(options, "y", self.fail)
+                measured(options, "y", self.fail)
 
     def test_the_second_run_is_no_subject(self) -> None:
-        self.assertEqual(raw.names(self.RESULTS), ["glibc", "other"])
+        self.assertEqual(names(self.RESULTS), ["glibc", "other"])
 
     def test_what_is_added_is_taken_within_the_round(self) -> None:
         self.assertEqual(startup.added(self.RESULTS, "other", "a", "glibc"), [2.0])

@@ -7,10 +7,10 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from interleave import Rounds, Subject, Values, interleaved, median, run as run_program
-from report import Report
+from interleave import Rounds, Subject, Values, interleaved, measured, median, names
+from interleave import run as run_program
 from pair_loops import ARTICLE, ARTICLE_PAIRS, LOCK, THREADS, without_cache
-from raw import measured, names
+from report import Report
 
 # Not the peers: they are measured by time, in pair_loops, which says as much and takes minutes less.
 WANTED = ("glibc", LOCK, "libumem, no cache", "libumem", "terrace")
@@ -29,7 +29,7 @@ def _measure(options: argparse.Namespace, subject: Subject) -> Values:
 def run(options: argparse.Namespace, page: Report, present: Sequence[Subject]) -> None:
     by_name = {s.name: s for s in (*present, without_cache())}
     chosen = [by_name[name] for name in WANTED if name in by_name]
-    results: Rounds = measured(options, "whole", lambda: interleaved(chosen, 1, lambda s: _measure(options, s)))
+    results: Rounds = measured(options, "seeds-whole", lambda: interleaved(chosen, 1, lambda s: _measure(options, s)))
     page.say(f"512 Mi pairs of malloc and free of 4 bytes, seconds: by one thread, and by each of {THREADS} as it sees it and in "
              "cpu time. One run of each.")
     rows: list[list[object]] = [[f"article: {name}", f"{ns / 1e9:.2f}", "", ""] for name, ns in ARTICLE.items()]

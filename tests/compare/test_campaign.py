@@ -13,10 +13,10 @@ from pathlib import Path
 
 import made_up
 import pytest
-from campaign import Pace, Plan, duration, measure_all, steps
+from campaign import Plan, measure_all, steps
 from catalogue import catalogue, chosen
 from interleave import AGAIN, Subject
-from store import LATENCY, WORK, Header, Key, Measurement, Store
+from store import LATENCY, WORK, Header, Store
 from terminal import Console
 from workload import Failed, Workload
 
@@ -116,18 +116,6 @@ def test_what_failed_is_measured_again_when_asked_to(tmp_path):
     read = Store(tmp_path / "x.jsonl").results
     assert len(read) == 8
     assert not any(m.failed for m in read.values())
-
-
-def test_the_time_left_comes_from_what_was_seen():
-    def key(workload, allocator, r):
-        return Key(WORK, workload, allocator, r)
-
-    pace = Pace([Measurement(key("a", "x", 0), took=2), Measurement(key("a", "y", 0), took=4), Measurement(key("b", "x", 0), took=30)])
-    assert pace.left([key("a", "x", 1)]) == 2  # the same step
-    assert pace.left([key("a", "z", 1)]) == 3  # another allocator: the workload's mean
-    assert pace.left([key("c", "x", 1), key("b", "x", 1)]) == 12 + 30
-    assert Pace([]).left([key("a", "x", 0)]) is None
-    assert [duration(s) for s in (None, 5.4, 600, 7500)] == ["?", "5 s", "10 min", "2 h 05 min"]
 
 
 def test_workloads_are_chosen_by_group_and_name():
