@@ -10,7 +10,7 @@ class AcrossFork {
  public:
   constexpr explicit AcrossFork(Heap& heap) noexcept : heap_(heap) {}
 
-  /// Locks of layers above, which come before all of the heap's: taken, released and reset with them.
+  /// Locks of layers above. They precede all of the heap's and are taken, released and reset with them.
   struct UpperLocks {
     void (*lock)() noexcept;
     void (*unlock)() noexcept;

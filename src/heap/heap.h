@@ -5,8 +5,8 @@
 //   BlockLevels   blocks of the size classes between program, slots, depots and slabs
 //   Maintenance   what is given back, and when
 //
-// Locks are taken in the order of os/lock_order.h, by fork as by everybody else. None is held while a sequence runs but that of
-// maintenance.
+// All paths, fork included, take locks in the order of os/lock_order.h. Only the lock of maintenance may be held while a
+// sequence runs.
 #pragma once
 
 #include "base/attributes.h"
@@ -22,7 +22,7 @@ namespace terrace::heap {
 
 class Heap {
  public:
-  /// Opens the heap at the first call from wherever. False: the system gives no memory at all.
+  /// Opens the heap at the first call. False: the system has no memory.
   bool ready() noexcept;
 
   void* allocate(std::size_t size) noexcept;
@@ -32,7 +32,7 @@ class Heap {
     void* const block = levels_.allocate_after_miss(c);
     return block != nullptr ? block : allocate_alone(c, size, SizeRule::quantum);
   }
-  /// Of more than the largest class, or aligned as no class is; the heap is open and nothing is checked.
+  /// For sizes above the largest class, or alignments that no class has. Requires an open heap; without checks.
   void* allocate_large(std::size_t size, std::size_t align, bool zeroed = false) noexcept;
   void* allocate_zeroed(std::size_t size) noexcept;
   /// Sets errno when it fails.
@@ -56,13 +56,13 @@ class Heap {
     return usable_size_slow(p, function);
   }
 
-  /// As free(), by a form of it that knows more of the block; looked at with TERRACE_CHECK only.
+  /// As free(), with a size or an alignment, which only TERRACE_CHECK compares.
   void free(void* p, const check::Claim& claim) noexcept;
 
-  /// Drains all levels and gives all free memory back. Whether anything was given back.
+  /// Drains all levels and gives all free memory back. True: some was given back.
   bool trim() noexcept;
 
-  /// A round over what waits of object caches whose blocks are prepared. Holds no lock while it calls their owners.
+  /// A round over unused prepared objects. Holds no lock while it calls their owners.
   void age_prepared_objects() noexcept { maintenance_.draining().age_prepared(); }
   /// As Draining::drain_objects().
   void drain_objects(HomeClass h) noexcept { maintenance_.draining().drain_objects(h); }
@@ -72,17 +72,17 @@ class Heap {
   /// The invariant that does not hold, of any level, in words; null when all do. For tests, while no other thread is inside.
   const char* check_invariants() noexcept;
 
-  /// Takes the place of malloc and its family: TERRACE_CHECK, or a layer above. All of them go there from then on, but for what
-  /// that calls itself: allocate_plain(), free_plain().
+  /// Replaces malloc and its family, by TERRACE_CHECK or a layer above. The replacement itself calls allocate_plain() and
+  /// free_plain().
   struct Redirect {
     void* (*allocate)(std::size_t size, std::size_t align) noexcept;
     void (*free)(void* p, const check::Claim& claim) noexcept;
     void* (*reallocate)(void* p, std::size_t size) noexcept;  // sets errno
     std::size_t (*usable_size)(const void* p, const char* function) noexcept;
   };
-  /// For good, and before the process has a second thread.
+  /// Permanent; call before the process has a second thread.
   void redirect(const Redirect& redirect) noexcept;
-  /// Memory by size that is not malloc's comes from a layer above. For good, and before the process has a second thread.
+  /// Memory by size that is not malloc's comes from a layer above. Permanent; call before the process has a second thread.
   void redirect_sizes() noexcept { fast_path_switch_.below_page_off(); }
   bool redirected() const noexcept { return redirect_ != nullptr; }
   // As malloc and free without a redirection, and without TERRACE_CHECK's zones: what the levels below serve.
@@ -91,7 +91,7 @@ class Heap {
   /// Whether a block of malloc's, small or large, begins at p; and its size then.
   bool is_plain(const void* p) noexcept;
   std::size_t plain_size(const void* p) noexcept;
-  /// A large block becomes nobody's, but stays whole for whoever has set it aside. False: it can not, and is as before.
+  /// Frees a large block but keeps it whole for the caller, which has set it aside. False: impossible; the block is unchanged.
   /// Requires is_plain(p), of more than the largest class.
   bool set_aside(void* p) noexcept {
     LargeRecord* const record = large_.keepable(p);
@@ -106,16 +106,16 @@ class Heap {
     return w.address(w.record(w.index_of(p)).first);
   }
 
-  /// What slots may hold together, in bytes; 0: by the default rule.
+  /// Bytes that all slots together may hold; 0: by the default rule.
   void set_budget(std::uint64_t bytes) noexcept {
     options_.budget = bytes;
     maintenance_.set_budget(bytes);
   }
 
-  /// What is asked before an allocation of the program's fails, with no lock held: whether another try makes sense. Once,
-  /// before there are threads.
+  /// Sets a function that is called, without a lock, before an allocation of the program fails: whether another try makes
+  /// sense. Call once, before there are threads.
   void set_last_resort(bool (*ask)() noexcept) noexcept { last_resort_ = ask; }
-  /// attempt(), and once more if the last resort says so. Who is redirected to asks himself.
+  /// attempt(), and once more if the last resort says so. A replacement of malloc asks it itself.
   template <class Attempt>
   void* insist(Attempt attempt) noexcept {
     void* const p = attempt();
@@ -126,7 +126,7 @@ class Heap {
   AcrossFork& across_fork() noexcept { return across_fork_; }
   FastPathSwitch::Entered enter_vfork() noexcept { return fast_path_switch_.enter_vfork(ready()); }
   void leave_vfork(std::uint64_t entered) noexcept { fast_path_switch_.leave_vfork(entered); }
-  /// Null: there is no memory for one, or none for the heap.
+  /// Null: no memory for it, or for the heap.
   os::Companion* add_companion(std::uintptr_t thread_pointer) noexcept {
     return ready() ? fast_path_switch_.add_companion(thread_pointer) : nullptr;
   }

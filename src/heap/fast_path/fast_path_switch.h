@@ -22,25 +22,25 @@ class FastPathSwitch {
     bool sublines;           // malloc, of blocks below a cache line
     bool below_page = true;  // those that align sizes of a page and more, if malloc
   };
-  /// Once, before on(): what the fast paths read beside their limits.
+  /// Once, before on(): the fields that the fast paths read beside their limits.
   void publish(const Wanted& wanted, const arch::Area& area) noexcept;
   /// When the heap is open. The caller is alone.
   void on() noexcept { enable(); }
-  /// For good: all calls take the cold way from now on. Before the process has a second thread.
+  /// Permanent: all calls take the slow path from now on. Call before the process has a second thread.
   void off() noexcept {
     is_seen_ = false;
     disable();
   }
-  /// For good: callers that align sizes of a page and more take the cold way, and nobody else does. Before the process has a
-  /// second thread.
+  /// Permanent: only callers that align sizes of a page and more take the slow path. Call before the process has a second
+  /// thread.
   void below_page_off() noexcept;
   /// The page map is mapped up to the window's frontier only, and the fast path of free must not look beyond.
   void follow_frontier() noexcept;
 
   // Around a vfork child, which runs on its parent's thread-local data and rseq area without being registered for rseq.
-  // enter_vfork() gives what leave_vfork() wants back; calls nest.
+  // leave_vfork() takes the result of enter_vfork(); calls nest.
   struct Entered {
-    std::uint64_t before;      // how often the thread was closed, and what was done
+    std::uint64_t before;      // how often the thread was closed, and which steps enter_vfork() took
     std::uint32_t* child_tid;  // null, or for CLONE_CHILD_SETTID and CLONE_CHILD_CLEARTID: the child is a companion
   };
   Entered enter_vfork(bool heap_is_open) noexcept;
@@ -48,7 +48,7 @@ class FastPathSwitch {
 
   /// Null: there is no memory.
   os::Companion* add_companion(std::uintptr_t thread_pointer) noexcept;
-  /// Called often while there may be any; looks at times, and turns the fast path on when none is left.
+  /// Called often while a companion may exist; checks from time to time, and turns the fast path on when none is left.
   void look_for_companions() noexcept;
 
   // fork:

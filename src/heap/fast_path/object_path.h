@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// The fast paths of an object cache: those of malloc and free on words that are found by their address, not by a number. They
-// are on and off with malloc's.
+// The fast paths of an object cache: those of malloc and free, on words found by address instead of number. They are turned on
+// and off with malloc's.
 #pragma once
 
 #include "heap/classes/page_values.h"
@@ -22,7 +22,7 @@ TERRACE_INLINE void* allocate_object(std::byte* const& base) noexcept {
   return block;
 }
 
-/// False: the cold way is the caller's. Which cache's object it is, is not looked at; that it is one, is.
+/// False: the caller takes the slow path. Checks that p is an object, but not of which cache.
 TERRACE_INLINE bool free_object(std::byte* const& base, void* p) noexcept {
   const FastPath& f = fast_path;
   // Any object is at a multiple of 8, where malloc's blocks are at one of 16: the offset is in bytes.

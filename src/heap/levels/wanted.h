@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What is asked of the levels of blocks: a magazine.
+// A request to the levels of blocks: for a magazine.
 #pragma once
 
 #include "heap/classes/size_class.h"

@@ -38,7 +38,7 @@ class Sectors {
     return below((to - 1) / bytes_ + 1) & ~below(from / bytes_);
   }
   static Mask between(std::uint32_t first, std::uint32_t end) noexcept { return below(end) & ~below(first); }
-  /// The blocks that lie in the sectors from `first` to before `end`, if only in part.
+  /// The blocks that lie, wholly or partly, in the sectors from `first` to before `end`.
   BlockRange blocks_in(std::uint32_t first, std::uint32_t end) const noexcept {
     return {first_beyond(offset(first), false), first_beyond(offset(end), true)};
   }
