@@ -31,8 +31,8 @@
  * stats.h tells. Give each slot's data cache lines of its own.
  *
  * A thread without a slot gets -1 from terrace_cs_begin(), 0 from terrace_cs_valid(), and TERRACE_CS_NO_SLOT from the others,
- * until the program changes its rseq registration: the program unregistered the thread, or registered
- * an area before libterrace could.
+ * until the program changes its rseq registration: the program unregistered the thread, or registered an area
+ * before libterrace could.
  *
  * All functions: Threads: safe. Signals: safe; the interrupted transaction becomes invalid. fork: usable in the child, where
  * transactions are invalid. vfork: not usable in the child. errno: not touched. Since 0.1. In brackets: the paper's names,

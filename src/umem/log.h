@@ -3,7 +3,7 @@
 // pointers below and these structs alone.
 //
 //   Log          one mapping: header, writers, chunks
-//   LogWriter    who may write to a chunk at the moment. Threads choose one by their CPU's number; one at a time has it
+//   LogWriter    the right to write to a chunk. A thread chooses one by its CPU's number; one thread at a time has it
 //   LogChunk     entries one behind the other, from the end of LogChunk up to `used`. The oldest one that no writer has is
 //                used again when a writer's own is full
 //   LogEntry     an event, then `depth` return addresses; or the bytes that an object held, `saved` of them

@@ -4,8 +4,8 @@
 //   size class   what is asked for: 1..plain_classes by size, then the aligned classes (powers of two from 128 bytes, whose
 //                blocks lie at multiples of their size, or of 64 KiB: for aligned_alloc and friends)
 //   home class   what the fast path of free finds in the page map. For most it is the size class. Blocks smaller than a cache
-//                line must go home to the slot that cut them (else one line would end up on several cores: passive false
-//                sharing), so each slot has its own home classes for those.
+//                line must return to the slot that cut them, else several cores would use one line (passive false
+//                sharing); so each slot has its own home classes for them.
 #pragma once
 
 #include "base/bits.h"
