@@ -14,7 +14,7 @@ _GUARD = re.compile(
     r"#ifdef __cplusplus\n[^#]*#endif\n|#ifndef \w+_H\n#define \w+_H\n|#include .*\n|#endif\s*\Z"
 )
 _MARKUP = re.compile(
-    r"`?(?P<page>\bdocs/[\w/.-]+\.md\b)`?|(?P<code>`[^`]*`|@\w+|\w*_\w+(?:\(\)|\.h\b)?|\b\w+\(\))|[*<>\[\]]"
+    r"`?(?P<page>\bdocs/[\w/.-]+\.md\b)`?|(?P<code>`[^`]*`|@\w+|\w*_\w+(?:\(\)|(?:\.\w+)+)?|\b\w+\(\))|[*<>\[\]]"
 )
 _ARGUMENT = re.compile(r"@\w+(, @\w+)*:")
 _PARAGRAPH = re.compile(r"Returns|Threads:|Cost:")
