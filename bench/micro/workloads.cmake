@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # The programs that workloads.py runs, and a test of each: little work, every block checked, no time is looked at.
-find_package(Threads REQUIRED)
 include(${CMAKE_SOURCE_DIR}/cmake/bench.cmake)
 set(workloads aligned alloc_test cache_scratch cache_thrash calloc_realloc handover large larson mstress rptest sh6 sh8 simple sizes
               strings xmalloc)
@@ -12,12 +11,8 @@ function(terrace_workload_test name timeout)
 endfunction()
 
 foreach(workload ${workloads})
-  add_executable(bench_${workload} ${workload}.cpp)
-  target_compile_features(bench_${workload} PRIVATE cxx_std_20)
+  terrace_bench_program(${workload})
   target_include_directories(bench_${workload} PRIVATE ${CMAKE_SOURCE_DIR}/bench)
-  # Calls of malloc and free that nobody looks at are removed otherwise.
-  target_compile_options(bench_${workload} PRIVATE -O2 -Wall -Wextra -fno-builtin)
-  target_link_libraries(bench_${workload} PRIVATE Threads::Threads)
   terrace_workload_test(${workload} 120 works ${workload})
 endforeach()
 
