@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The modules of the peers are where their driver finds them; without rich they skip."""
+"""The modules of the peers are where their driver finds them; without the benchmarks' packages they skip."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -12,5 +11,7 @@ sys.path[:0] = [str(BENCH / "peers"), str(BENCH / "common")]
 
 
 def pytest_sessionstart() -> None:
-    if importlib.util.find_spec("rich") is None:
-        pytest.exit("skipped: there is no rich", returncode=77)
+    try:
+        import terminal  # noqa: F401
+    except SystemExit:
+        pytest.exit("skipped: the Python packages of the benchmarks are not here", returncode=77)
