@@ -24,8 +24,7 @@ class Heap:
     """All blocks. `allocated` is what no slab has free; Magazines take theirs out of it."""
 
     def __init__(self, layout: Layout, memory: Memory, umem: UmemLayout | None = None) -> None:
-        self.layout = layout
-        self.memory = memory
+        self.layout, self.memory = layout, memory
         self.classes = Classes(layout, memory, umem)
         self.window = Window(layout, memory)
         self._number()
@@ -183,6 +182,19 @@ class Heap:
             result[inside] = (self.total - len(starts)) + nth[inside]
         return result
 
+    def number_at(self, address: int) -> int:
+        return int(self.numbers_at(np.array([address], np.uint64))[0])
+
+    def address(self, number: int) -> int:
+        return int(self.addresses(np.array([number], np.int64))[0])
+
+    def blocks_of(self, home: int) -> Ints:
+        """All places of the slabs of a class."""
+        rows = np.flatnonzero(self.home_of_owner == home)
+        blocks = int(self.tables[3][home])
+        numbers: Ints = (self.number[rows][:, None] + np.arange(blocks)).reshape(-1)
+        return numbers
+
     def span_of_number(self, numbers: Ints) -> Ints:
         return np.searchsorted(self.number, numbers, "right") - 1
 
@@ -218,23 +230,20 @@ class Heap:
         leaving = np.concatenate([rows, self.classes.objects.slabs()])["leaving"]
         entries = np.ascontiguousarray(leaving).view(layout.row("leaving"))
         slabs = entries["slab"][entries["sectors"] != 0]
-        counts = np.diff(np.append(self.number, self.total))
-        return np.repeat(np.isin(self.first, slabs), counts)
-
-    @cached_property
-    def of_library(self) -> Bools:
-        """Blocks that no program ever has: memory of magazines, and handles."""
-        first = self.classes.first_magazine
-        homes = {*range(first, first + self.classes.kinds)}
-        homes |= {o.size_class for o in self.classes.owners.values() if o.is_handle}
-        return self._of_homes(homes)
+        return self._of_spans(np.isin(self.first, slabs))
 
     @cached_property
     def of_magazines(self) -> Bools:
         """Which blocks are memory of magazines."""
         first = self.classes.first_magazine
-        return self._of_homes({*range(first, first + self.classes.kinds)})
+        return self._of_spans((self.home >= first) & (self.home < first + self.classes.kinds))
 
-    def _of_homes(self, homes: set[int]) -> Bools:
-        counts = np.diff(np.append(self.number, self.total))
-        return np.repeat(np.isin(self.home, list(homes)), counts)
+    @cached_property
+    def of_library(self) -> Bools:
+        """Blocks that no program ever has: memory of magazines, and handles."""
+        handles = [o.size_class for o in self.classes.owners.values() if o.is_handle]
+        return self.of_magazines | self._of_spans(np.isin(self.home, handles))
+
+    def _of_spans(self, spans: Bools) -> Bools:
+        """Of all blocks of some spans."""
+        return np.repeat(spans, np.diff(np.append(self.number, self.total)))

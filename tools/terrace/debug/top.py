@@ -14,6 +14,7 @@ from rich.text import Text
 
 from terrace.debug.classes import Owner
 from terrace.debug.target import Target
+from terrace.debug.umastat import level_rows
 from terrace.debug.umem.usage import caches
 from terrace.debug.usage import Snapshot, Usage, UsageReader
 from terrace.errors import TerraceError
@@ -69,12 +70,8 @@ def _classes(snapshot: Snapshot, rates: Rates, rows: int) -> Table:
 
 def _levels(snapshot: Snapshot) -> Table:
     table = _numbers("level", "parts", "magazines", "free blocks", "free memory")
-    for level in snapshot.levels:
-        table.add_row(
-            level.name, f"{level.parts:,} {level.what}", f"{level.magazines:,}",
-            f"{level.blocks:,}", human_bytes(level.bytes),
-        )  # fmt: skip
-    table.add_row("spans", "-", "-", "-", human_bytes(snapshot.dirty))
+    for row in level_rows(snapshot):
+        table.add_row(*row)
     return table
 
 

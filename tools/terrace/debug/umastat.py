@@ -16,41 +16,26 @@ _LEVELS = "level  >parts  >magazines  >free blocks  >free memory"
 
 
 def _class_rows(snapshot: Snapshot) -> list[list[str]]:
-    rows = [
-        [
-            u.owner.name,
-            *(f"{n:,}" for n in (u.in_use, u.in_slots, u.in_depots, u.total)),
-            human_bytes(u.memory), f"{u.allocations:,}", f"{u.failures:,}",
-        ]
-        for u in snapshot.classes
-    ]  # fmt: skip
     large = snapshot.large
-    total = sum(u.memory for u in snapshot.classes)
-    rows.append(
-        [
-            "large", f"{large.blocks:,}", f"{large.kept:,}", "0", f"{large.blocks + large.kept:,}",
-            human_bytes(large.bytes + large.kept_bytes), f"{large.allocations:,}", "-",
-        ]
-    )  # fmt: skip
-    sums = zip(
-        *((u.in_use, u.in_slots, u.in_depots, u.total, u.allocations) for u in snapshot.classes),
-        strict=True,
-    )
+    names = [u.owner.name for u in snapshot.classes] + ["large"]
+    numbers: list[tuple[int, ...]] = [
+        (u.in_use, u.in_slots, u.in_depots, u.total, u.memory, u.allocations, u.failures)
+        for u in snapshot.classes
+    ]
+    together = (large.blocks + large.kept, large.bytes + large.kept_bytes, large.allocations)
+    numbers.append((large.blocks, large.kept, 0, *together, 0))
     if snapshot.classes:
-        in_use, in_slots, in_depots, places, allocations = (sum(column) for column in sums)
-        rows.append(
-            [
-                "total", f"{in_use + large.blocks:,}", f"{in_slots + large.kept:,}",
-                f"{in_depots:,}", f"{places + large.blocks + large.kept:,}",
-                human_bytes(total + large.bytes + large.kept_bytes),
-                f"{allocations + large.allocations:,}",
-                f"{sum(u.failures for u in snapshot.classes):,}",
-            ]
-        )  # fmt: skip
+        names.append("total")
+        numbers.append(tuple(map(sum, zip(*numbers, strict=True))))
+    rows = [
+        [name, *(f"{n:,}" for n in blocks), human_bytes(memory), f"{calls:,}", f"{failed:,}"]
+        for name, (*blocks, memory, calls, failed) in zip(names, numbers, strict=True)
+    ]
+    rows[len(snapshot.classes)][-1] = "-"  # of large blocks they are not counted
     return rows
 
 
-def _level_rows(snapshot: Snapshot) -> list[list[str]]:
+def level_rows(snapshot: Snapshot) -> list[list[str]]:
     rows = [
         [
             level.name, f"{level.parts:,} {level.what}",
@@ -72,7 +57,7 @@ def lines(target: Target) -> list[str]:
     live += sum(u.in_use * u.cache.size for u in usages if u.cache.home)
     parts = [
         table(_CLASSES, _class_rows(snapshot)),
-        table(_LEVELS, _level_rows(snapshot)),
+        table(_LEVELS, level_rows(snapshot)),
         slot_table.lines(target.layout, target.memory),
     ]
     if target.umem is not None:

@@ -125,7 +125,7 @@ def _magazine(heap: Heap, magazines: Magazines, m: Magazine) -> Iterator[str]:
         yield f"{name} holds {word:#x}, where no block begins"
     numbers = numbers[good]
     for n in numbers[~heap.allocated[numbers]].tolist():
-        address = int(heap.addresses(np.array([n]))[0])
+        address = heap.address(n)
         yield f"{name} holds {address:#x}, which is free in its slab, too"
     if m.home is not None and m.count:
         classes = heap.classes_of(numbers)

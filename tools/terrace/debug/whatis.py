@@ -33,7 +33,7 @@ def _foreign(target: Target, address: int, mappings: list[Mapping]) -> str:
 
 def _block(heap: Heap, magazines: Magazines, address: int, number: int) -> str:
     numbers = np.array([number], np.int64)
-    start = int(heap.addresses(numbers)[0])
+    start = heap.address(number)
     size = int(heap.sizes(numbers)[0])
     span = int(heap.span_of_number(numbers)[0])
     slab = heap.window.address(int(heap.first[span]))
@@ -90,7 +90,7 @@ def lines(target: Target, address: int) -> list[str]:
     if target.umem is not None:
         heap.add_apart(target.umem)
     window = heap.window
-    number = int(heap.numbers_at(np.array([address], np.uint64))[0])
+    number = heap.number_at(address)
     if number < 0 and not window.base <= address < window.base + window.extent:
         return [_foreign(target, address, target.mappings()), *segment_lines(target, address)]
     if number < 0:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from terrace.debug.heap import Bools, Heap
-from terrace.debug.layout import Ints, UmemLayout
+from terrace.debug.layout import UmemLayout
 from terrace.debug.magazines import Magazines
 from terrace.debug.memory import Memory
 from terrace.debug.roots import readable_data
@@ -39,14 +39,6 @@ class Moment:
                 self.in_magazines[numbers[numbers >= 0]] = True
         self.in_magazines |= self.heap.large_objects & ~self.heap.allocated
         self.allocated: Bools = self.heap.allocated & ~self.in_magazines & ~self.heap.of_library
-
-    def blocks_of(self, home: int) -> Ints:
-        """All places of the slabs of a class."""
-        heap = self.heap
-        rows = np.flatnonzero(heap.home_of_owner == home)
-        blocks = int(heap.tables[3][home])
-        numbers: Ints = (heap.number[rows][:, None] + np.arange(blocks)).reshape(-1)
-        return numbers
 
 
 @dataclass

@@ -110,10 +110,7 @@ class Debugged:
 
     def numbers_of(self, home: int) -> Ints:
         """All blocks of a class that are not in their slabs."""
-        heap = self.heap
-        rows = np.flatnonzero(heap.home_of_owner == home)
-        blocks = int(heap.tables[3][home])
-        numbers: Ints = (heap.number[rows][:, None] + np.arange(blocks)).reshape(-1)
+        numbers = self.heap.blocks_of(home)
         out: Ints = numbers[self.out[numbers]]
         return out
 

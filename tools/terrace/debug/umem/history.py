@@ -4,46 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from terrace.debug.memory import UnreadableError
 from terrace.debug.symbols import Frames
 from terrace.debug.umem.context import Context, split
-from terrace.debug.umem.logs import NAMES, Entry, LogReader
-from terrace.debug.umem.records import Record
+from terrace.debug.umem.logs import NAMES, Entry, LogReader, Transaction
+from terrace.debug.umem.records import Record, when
 from terrace.errors import TerraceError
 from terrace.report.text import table
 
 _MOST_HISTORY = 10_000
 _HEAD = "ADDR  BUFADDR  TIMESTAMP  THRD  CALLER"
 _USAGE = "bufctl ADDR [-v|-h] [-a BUFFER] [-c CALLER] [-e EARLIEST] [-l LATEST] [-t THREAD]"
-
-
-@dataclass(frozen=True)
-class Transaction:
-    """A record, or an entry of a log that a record leads to."""
-
-    address: int
-    object: int
-    cache: int
-    nanoseconds: int
-    thread: int
-    stack: tuple[int, ...]
-    last: int
-    contents: int = 0
-
-
-def when(nanoseconds: int) -> str:
-    seconds, rest = divmod(nanoseconds, 10**9)
-    return f"{seconds}.{rest:09d}"
-
-
-def _of_entry(e: Entry) -> Transaction:
-    return Transaction(
-        e.address, e.object, e.cache, e.nanoseconds, e.thread, e.stack, e.last, e.contents
-    )
 
 
 def record_at(context: Context, address: int) -> Record:
@@ -53,12 +27,11 @@ def record_at(context: Context, address: int) -> Record:
     record = reader.at(address)
     if record is not None and record.is_of(moment.heap, reader):
         return record
-    number = int(moment.heap.numbers_at(np.array([address], np.uint64))[0])
+    number = moment.heap.number_at(address)
     owner = moment.heap.owner(number) if number >= 0 else None
     if owner is not None:
         cache = reader.caches.at(owner.cache) if owner.cache else None
-        start = int(moment.heap.addresses(np.array([number], np.int64))[0])
-        record = reader.of_object(start, cache)
+        record = reader.of_object(moment.heap.address(number), cache)
         if record is not None:
             return record
     raise TerraceError(
@@ -72,10 +45,7 @@ def transaction(context: Context, record: Record) -> Transaction:
         last = context.umem.value(context.memory, record.address, "record.last_log")
     except UnreadableError:
         last = 0
-    return Transaction(
-        record.address, record.object, record.cache, record.nanoseconds, record.thread,
-        record.stack, last,
-    )  # fmt: skip
+    return Transaction(**vars(record), last=last)
 
 
 def history(context: Context, record: Record) -> Iterator[Transaction]:
@@ -93,7 +63,7 @@ def history(context: Context, record: Record) -> Iterator[Transaction]:
         if entry.nanoseconds > latest or entry.address == entry.last:
             return
         if entry.nanoseconds < latest:
-            yield _of_entry(entry)
+            yield entry
         address, latest = entry.last, entry.nanoseconds
 
 

@@ -19,22 +19,34 @@ _MOST_FRAMES = 512
 
 
 @dataclass(frozen=True)
-class Entry:
-    """`what` is one of umem/log.h's Happened."""
+class Event:
+    """What happened to an object, when and by whom; where that is written down."""
 
     address: int
-    chunk: int
-    number: int
     object: int
     cache: int
     nanoseconds: int
     thread: int
-    what: int
-    last: int
-    contents: int
-    saved: int
-    size: int
     stack: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Transaction(Event):
+    """An event, and the place of the one before it."""
+
+    last: int
+    contents: int = 0
+
+
+@dataclass(frozen=True)
+class Entry(Transaction):
+    """`what` is one of umem/log.h's Happened."""
+
+    chunk: int = 0
+    number: int = 0
+    what: int = 0
+    saved: int = 0
+    size: int = 0
 
 
 class LogReader:

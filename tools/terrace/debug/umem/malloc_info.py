@@ -37,7 +37,7 @@ class Info:
 def _asked(context: Context, home: int, size: int) -> Ints:
     """Of those that have malloc's tag: blocks of umem_alloc() have none."""
     umem, moment = context.umem, context.moment
-    numbers = moment.blocks_of(home)
+    numbers = moment.heap.blocks_of(home)
     numbers = numbers[moment.allocated[numbers]]
     bytes_of_tag = umem.field("malloc_tag").size
     tags = 2 * bytes_of_tag  # the second one says what the block is

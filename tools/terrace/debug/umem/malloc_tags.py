@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from terrace.debug.heap import Heap
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory
@@ -26,7 +24,7 @@ class MallocTags:
         umem, heap = self._umem, self._heap
         if not self._by_size or heap.owner(number).cache not in self._by_size | {0}:
             return None
-        start = int(heap.addresses(np.array([number], np.int64))[0])
+        start = heap.address(number)
         size = umem.field("malloc_tag").size  # of two, the second one says what the block is
         tag = umem.decode("malloc_tag", self._memory.sparse(start + size, size).tobytes())
         magic = (tag["size"] + tag["stat"]) & 0xFFFFFFFF

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from terrace.debug.heap import Heap
 from terrace.debug.layout import UmemLayout, filled
 from terrace.debug.memory import Memory, UnreadableError
@@ -20,40 +18,38 @@ from terrace.debug.umem.caches import (
     debugs_objects,
     tag_offset,
 )
+from terrace.debug.umem.logs import Event
 
 _MOST_FRAMES = 512
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Event):
     """The last transaction of an object: at 0 if there was none, or without audit."""
-
-    address: int
-    object: int
-    cache: int
-    nanoseconds: int
-    thread: int
-    stack: tuple[int, ...]
 
     def is_of(self, heap: Heap, reader: RecordReader) -> bool:
         """Whether the tag of its object names it: else it only looks like one."""
         if self.object in reader.walled:
             return reader.walled[self.object] == self.address
-        found = heap.numbers_at(np.array([self.object], np.uint64))
-        if found[0] < 0 or heap.owner(int(found[0])).cache != self.cache or self.cache == 0:
+        found = heap.number_at(self.object)
+        if found < 0 or heap.owner(found).cache != self.cache or self.cache == 0:
             return False
         cache = reader.caches.at(self.cache)
         other = reader.of_object(self.object, cache) if cache is not None else None
         return other is not None and other.address == self.address
 
 
+def when(nanoseconds: int) -> str:
+    seconds, rest = divmod(nanoseconds, 10**9)
+    return f"{seconds}.{rest:09d}"
+
+
 def happened(record: Record, frames: Frames) -> list[str]:
     """Who did it, and when; nothing where nobody wrote that down."""
     if record.nanoseconds == 0:
         return []
-    seconds, rest = divmod(record.nanoseconds, 10**9)
     return [
-        f"thread {record.thread} at {seconds}.{rest:09d}",
+        f"thread {record.thread} at {when(record.nanoseconds)}",
         *(f"    {frames.name(address)}" for address in record.stack),
     ]
 

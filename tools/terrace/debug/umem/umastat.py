@@ -19,27 +19,20 @@ _ARENAS = (
 )
 
 
-def _row(u: CacheUsage) -> list[str]:
-    counts = (u.cache.size, u.in_use, u.in_slots, u.in_depots, u.total)
-    return [
-        u.cache.name, *(f"{n:,}" for n in counts), human_bytes(u.memory),
-        f"{u.succeeded:,}", f"{u.failed:,}",
-    ]  # fmt: skip
-
-
 def cache_lines(usages: list[CacheUsage]) -> list[str]:
     """And their sums."""
     if not usages:
         return []
-    rows = [_row(u) for u in usages]
-    sums = zip(*((u.in_use, u.in_slots, u.in_depots, u.total) for u in usages), strict=True)
-    rows.append(
-        [
-            "Total", "", *(f"{sum(column):,}" for column in sums),
-            human_bytes(sum(u.memory for u in usages)),
-            f"{sum(u.succeeded for u in usages):,}", f"{sum(u.failed for u in usages):,}",
-        ]
-    )  # fmt: skip
+    names = [(u.cache.name, f"{u.cache.size:,}") for u in usages] + [("Total", "")]
+    numbers: list[tuple[int, ...]] = [
+        (u.in_use, u.in_slots, u.in_depots, u.total, u.memory, u.succeeded, u.failed)
+        for u in usages
+    ]
+    numbers.append(tuple(map(sum, zip(*numbers, strict=True))))
+    rows = [
+        [*name, *(f"{n:,}" for n in counts), human_bytes(memory), f"{calls:,}", f"{failed:,}"]
+        for name, (*counts, memory, calls, failed) in zip(names, numbers, strict=True)
+    ]
     return table(_CACHES, rows)
 
 

@@ -32,7 +32,7 @@ def _caches(context: Context, word: str | None) -> list[Cache]:
 def _blocks(context: Context, word: str | None, free: bool) -> Addresses:
     moment = context.moment
     for cache in _caches(context, word):
-        numbers = moment.blocks_of(cache.home)
+        numbers = moment.heap.blocks_of(cache.home)
         yield from moment.heap.addresses(numbers[moment.allocated[numbers] != free]).tolist()
 
 
@@ -102,8 +102,8 @@ def _leaked(context: Context, as_records: bool) -> Addresses:
     heap, debugged = context.moment.heap, context.moment.debugged
     known = {c.home: c for c in debugged.caches}
     for address in found.addresses:
-        numbers = heap.numbers_at(np.array([address], np.uint64))
-        owner = heap.owner(int(numbers[0])) if numbers[0] >= 0 else None
+        number = heap.number_at(address)
+        owner = heap.owner(number) if number >= 0 else None
         cache = known.get(owner.size_class) if as_records and owner is not None else None
         record = debugged.reader.of_object(address, cache) if as_records else None
         yield record.address if record is not None else address

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Target
@@ -40,7 +38,7 @@ def record_lines(target: Target, heap: Heap, number: int) -> list[str]:
     """Of an object under UMEM_DEBUG=audit; and whose record a block of malloc's is."""
     if target.umem is None:
         return []
-    start = int(heap.addresses(np.array([number], np.int64))[0])
+    start = heap.address(number)
     owner = heap.owner(number)
     reader = RecordReader(target.umem, target.memory, heap)
     cache = reader.caches.at(owner.cache) if owner.cache else None
