@@ -109,7 +109,7 @@ class BlockLevels {
   level::Magazine exchange_previous(const Here& here, HomeClass h, level::Magazine loaded) noexcept;
   void store(const Here& here, level::Magazine m) noexcept;
   void load(const Here& here, HomeClass word, level::Magazine m) noexcept;
-  void keep_empty(const Here& here, HomeClass h, level::Magazine m) noexcept;
+  __attribute__((noinline)) void keep_empty(const Here& here, HomeClass h, level::Magazine m) noexcept;
   void give_empty(const Here& here, level::Magazine m) noexcept { magazines_.give(here.at, m); }
 
   __attribute__((noinline)) Got allocate_bypassing_core(SizeClass c) noexcept;
