@@ -383,21 +383,15 @@ def test_the_page_has_what_was_found(session):
 # The command.
 
 
-def test_a_suite_is_run_on_the_jdks_that_are_named(session, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "level", "on", "status"),
+    [("apps", "release", PASSED, 0), ("gtest", "fastdebug", FAILED, 1)],  # with assertions
+)
+def test_a_suite_is_run_on_the_jdks_named(session, monkeypatch, name, level, on, status):
     made = session()
     seen = []
-    answer = Suite("apps", "release", {STOCK: {"A": PASSED}, "on": {"A": PASSED}})
-    monkeypatch.setitem(jdk.SUITES, "apps", lambda s: seen.append(s) or answer)
-    request = jdk.Request("apps", image=made.image, stock=made.stock, page=False)
-    assert jdk.test(made.checkout, request) == 0
-    assert (seen[0].image, seen[0].stock, seen[0].level) == (made.image, made.stock, "release")
-
-
-def test_assertions_are_on_where_a_suite_is_about_them(session, monkeypatch):
-    made = session()
-    seen = []
-    answer = Suite("gtest", "fastdebug", {STOCK: {"A": PASSED}, "on": {"A": FAILED}})
-    monkeypatch.setitem(jdk.SUITES, "gtest", lambda s: seen.append(s.level) or answer)
-    request = jdk.Request("gtest", image=made.image, stock=made.stock, page=False)
-    assert jdk.test(made.checkout, request) == 1
-    assert seen == ["fastdebug"]
+    answer = Suite(name, level, {STOCK: {"A": PASSED}, "on": {"A": on}})
+    monkeypatch.setitem(jdk.SUITES, name, lambda s: seen.append(s) or answer)
+    request = jdk.Request(name, image=made.image, stock=made.stock, page=False)
+    assert jdk.test(made.checkout, request) == status
+    assert [(s.image, s.stock, s.level) for s in seen] == [(made.image, made.stock, level)]
