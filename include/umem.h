@@ -53,7 +53,7 @@ typedef void umem_destructor_t(void* object, void* private_data);
  * Frees what the program keeps in constructed objects without need. umem_reap() calls it. So does an allocation by any function
  * here, or by malloc's family in libumem_malloc.so, once before it is refused or asks umem_nofail_callback()'s function; not
  * vmem_alloc(). It then runs in the allocating thread without a lock of the library, so it may only try to take locks that the
- * program holds while it allocates. One thread at a time is in such functions; others without memory wait up to a second and
+ * program holds while it allocates. One thread at a time is in such functions; others without memory wait up to ten seconds and
  * try again. It may allocate (a refusal calls no reclaim) and free. It must return, and must not destroy its own cache.
  */
 typedef void umem_reclaim_t(void* private_data);

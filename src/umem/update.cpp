@@ -18,7 +18,7 @@ namespace terrace::umem {
 namespace {
 
 constexpr std::size_t stack_bytes = 256 * kib;  // a program's functions run on it
-constexpr std::uint64_t longest_wait_ns = 1'000'000'000;
+constexpr std::uint64_t longest_wait_ns = 10'000'000'000;
 
 std::atomic<std::uint64_t> interval_ms{usual_reap_interval_ms};
 // relaxed: only the clock is compared; the first call of either may always do it.

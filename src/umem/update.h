@@ -13,7 +13,7 @@ inline constexpr std::uint64_t usual_reap_interval_ms = 10'000;
 
 /// As umem_reap().
 void reap() noexcept;
-/// Memory is short: this thread, without a lock, asks every cache to give some back; or it waits at most a second for another
+/// Memory is short: this thread, without a lock, asks every cache to give some back; or it waits at most ten seconds for another
 /// thread that does so, since that one may need a lock of the program that this one holds. True: another try makes sense. False
 /// inside a function that it calls.
 bool reclaim_now() noexcept;
