@@ -46,6 +46,12 @@ def test_filters_choose_among_tests_and_settings(session, monkeypatch, patterns,
     assert suite.notes == [f"{setting}, commit unknown: gc/b" for setting in settings]
 
 
+def test_a_long_part_is_told_by_its_length(session, monkeypatch):
+    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b", "gc/c", "gc/d", "gx"))
+    suite = run_jtreg(session(patterns=("flip: gc/",)), monkeypatch, lambda *_: {"A": PASSED})
+    assert suite.notes == ["flip, commit unknown: 4 of 5 lines of its list"]
+
+
 def page(session):
     return (session.checkout.root / "docs/guide/jdk-tests.md").read_text()
 
@@ -62,8 +68,27 @@ def test_a_part_is_put_to_what_ran_before(made):
     assert "| flip | 1 | 0 | 0 | 2 | 0 |" in text
     assert "Tests: 3 passed in each setting that ran them." in text
     assert "- a note\n- another\n" in text
+    assert "| directory | stock | on | flip |\n|---|--:|--:|--:|\n" in text
+    assert "| a | 2 | 2 |  |\n| b | 1 |  | 1 |\n" in text
     assert jdk_page.recorded(one, "areas")["flip"]["b/C"] == PASSED
     assert jdk_page.recorded(one, "apps") == {}
+
+
+@pytest.mark.parametrize(
+    ("test", "directory"),
+    [
+        ("compiler/arraycopy/stress/A.java#id0", "compiler/arraycopy"),
+        ("java/lang/invoke/lambda/A.java", "java/lang/invoke"),
+        ("java/io/A.java", "java/io"),
+    ],
+)
+def test_the_page_counts_by_directory(made, test, directory):
+    one = made("x")
+    results = {STOCK: {test: PASSED}, "on": {test: "failed"}}
+    jdk_page.record(one, Suite("areas", "release", results))
+    assert f"| {directory} | 1 | 1 |\n" in page(one)
+    jdk_page.record(one, Suite("jtreg", "release", results))
+    assert page(one).count("| directory |") == 1
 
 
 def test_results_of_two_builds_are_not_mixed(made, capsys):

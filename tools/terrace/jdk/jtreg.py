@@ -68,8 +68,12 @@ def _once_more(
 
 
 def _part(session: Session, setting: str, runner: Runner, words: list[str]) -> str:
-    """What a setting ran, for the page."""
-    lines = "all of it" if words == runner.words else ", ".join(map(runner.line, words))
+    """What a setting ran, for the page, which has a table of the directories of long lists."""
+    lines = ", ".join(map(runner.line, words))
+    if len(words) > 3:
+        lines = f"{len(words)} of {len(runner.words)} lines of its list"
+    if words == runner.words:
+        lines = "all of it"
     return f"{setting}, commit {page.commit(session.checkout)}: {lines}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""jtreg, HotSpot's tests and the libraries that these load, from Debian's archive; one run of them."""
+"""jtreg, HotSpot's tests and the libraries they load, from Debian's archive; one run of them."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ SUITES = (
 )
 # A part of them that runs is put to what ran before, on the same level.
 IN_PARTS = ("jtreg", "tier1", "areas", "fuzz")
+BY_DIRECTORY = ("areas",)  # what ran is told of each directory, too
 _GENERATED = re.compile(r"Not run\.|\d+ tests in ")
 
 
@@ -168,7 +169,28 @@ def _others(entry: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _section(entry: dict[str, Any] | None) -> list[str]:
+def _directory(test: str) -> str:
+    """The first two names of a test of HotSpot's, and three of one of the JDK's."""
+    names = test.split("/")[:-1]
+    return "/".join(names[: 3 if names[:1] == ["java"] else 2])
+
+
+def _by_directory(results: dict[str, dict[str, str]]) -> list[str]:
+    """How many tests of each directory each setting ran."""
+    ran = {n: Counter(_directory(t) for t in rs if rs[t] != NOT_RUN) for n, rs in results.items()}
+    lines = [
+        "Tests that ran, by directory:",
+        "",
+        _row(["directory", *results]),
+        f"|---{'|--:' * len(results)}|",
+    ]
+    for directory in sorted({_directory(test) for found in results.values() for test in found}):
+        counts = (ran[name][directory] for name in results)
+        lines.append(_row([directory, *(str(n) if n else "" for n in counts)]))
+    return [*lines, ""]
+
+
+def _section(name: str, entry: dict[str, Any] | None) -> list[str]:
     if entry is None:
         return ["Not run.", ""]
     tests, settings = len(entry["tests"]), len(entry["settings"])
@@ -180,6 +202,7 @@ def _section(entry: dict[str, Any] | None) -> list[str]:
     return [
         *(about, "", *_counts(_expanded(entry)), ""),
         *([*notes, ""] if notes else []),
+        *(_by_directory(_expanded(entry)) if name in BY_DIRECTORY else []),
         *_others(entry),
     ]
 
@@ -199,5 +222,5 @@ def page(known: dict[str, Any], earlier: str) -> str:
     lines: list[str] = []
     for name in SUITES:
         said = [about[name], ""] if name in about else []
-        lines += [f"## {name}", "", *said, *_section(known.get(name))]
+        lines += [f"## {name}", "", *said, *_section(name, known.get(name))]
     return introduction + "\n".join(lines).rstrip("\n") + "\n"
