@@ -8,6 +8,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS terrace_shared terrace_static terrace_cs_archive terrace_lab_archive EXPORT terrace
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+terrace_preload_name(terrace_shared)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/packaging/tar/terrace-run DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/terrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE-MIT ${PROJECT_SOURCE_DIR}/LICENSE-APACHE ${PROJECT_SOURCE_DIR}/README.md
         DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -46,6 +46,14 @@ if(NOT TERRACE_SANITIZE)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endif()
 
+# terrace_preload_name(TARGET): its name for LD_PRELOAD, the same in every version. It is a link, so a program that is linked to the
+# library, too, has it once.
+function(terrace_preload_name target)
+  get_target_property(name ${target} OUTPUT_NAME)
+  install(CODE "file(CREATE_LINK lib${name}.so.${PROJECT_VERSION_MAJOR}
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${name}-preload.so\" SYMBOLIC)")
+endfunction()
+
 # The shared object once more, of the same sources with flags of its own: for a test or a benchmark that wants it otherwise.
 # terrace_variant(TARGET [SAME LAYER ...]): layers that its flags do not change are not compiled again.
 function(terrace_variant target)
@@ -73,5 +81,6 @@ if(TERRACE_HARDENED AND NOT TERRACE_SANITIZE)
                         SOVERSION ${PROJECT_VERSION_MAJOR})
   if(TERRACE_INSTALL)
     install(TARGETS terrace_hardened LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    terrace_preload_name(terrace_hardened)
   endif()
 endif()

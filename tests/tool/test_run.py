@@ -80,7 +80,7 @@ def test_without_a_program_the_usage_is_shown(terrace):
 def test_an_unknown_option_shows_the_usage_of_run(terrace):
     done = terrace("run", "--nosuch", "--", "true")
     assert done.returncode == 2
-    assert done.stderr.startswith("usage: terrace run [--stats | --json FILE | --quiet] -- PROGRAM")
+    assert done.stderr.startswith("usage: terrace run [--stats | --json FILE | --quiet] [--library")
     assert done.stderr.splitlines()[-1] == "terrace run: error: unrecognized arguments: --nosuch"
 
 

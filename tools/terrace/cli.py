@@ -21,6 +21,7 @@ MODULES = {
     "test": "test",
     "record": "record",
     "fuzz": "fuzz",
+    "package": "package.command",
     "docs": "docs",
     "jdk": "jdk.command",
     **dict.fromkeys(DEBUGGER, "debug.command_line"),

@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from terrace.messages import count
 from terrace.report import stats
 from terrace.report.cells import human_bytes
 from terrace.run import make_directory, preload_environment, preloadable, remove_directory
+from terrace.running import judge
 
 RUNGS = ("mm_cid", "cpu_id", "getcpu", "thread")
 
@@ -166,14 +168,31 @@ def doctor(library: Path, *, as_json: bool) -> int:
     return 0 if findings["usable"] else 1
 
 
+def doctor_process(pid: int, *, as_json: bool) -> int:
+    """Exit status 0 when the process runs on Terrace."""
+    verdict = judge(pid)
+    if as_json:
+        print(json.dumps({**asdict(verdict), "usable": verdict.reason is None}, indent=1))
+    else:
+        print(verdict.sentence)
+    return 0 if verdict.reason is None else 1
+
+
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
-        "doctor", help="say which rung of the fallback ladder is in use here, and why"
+        "doctor",
+        help="say which rung of the fallback ladder is in use here, and why; or of a process, "
+        "whether it runs on Terrace",
+        description="Exit status 0 where programs run on Terrace; with PID, where that process "
+        "does. 1 where not, and 2 where it can not be told.",
     )
+    parser.add_argument("pid", nargs="?", type=int, metavar="PID", help="a process to look at")
     parser.add_argument("--json", action="store_true", help="for programs to read")
     parser.set_defaults(act=run)
 
 
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
+    if options.pid is not None:
+        return doctor_process(options.pid, as_json=options.json)
     return doctor(find_library(checkout), as_json=options.json)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Finds the library: a named one, the checkout's, or what `cmake --install` has installed."""
+"""Finds the library: a named one, the checkout's, the wheel's, or an installed one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from pathlib import Path
 from terrace.captured import run_captured
 from terrace.checkout import LIBRARY_NAME, Checkout, chosen_library
 from terrace.errors import TerraceError
+
+WITH_PACKAGE = Path(__file__).with_name("lib")  # the wheel's
+
+# By the words of `run --library`.
+OTHERS = {"hardened": "libterrace-hardened.so", "umem": "libumem_malloc.so"}
 
 
 def _from_pkg_config() -> Iterator[Path]:
@@ -32,17 +37,19 @@ def _standard_directories() -> Iterator[Path]:
             yield Path(prefix, directory)
 
 
+def _in_directory(directory: Path, name: str) -> Path | None:
+    """The symbolic link for development may be missing: the run-time part will do."""
+    candidates = (directory / name, *sorted(directory.glob(name + ".*")))
+    return next((path for path in candidates if path.is_file()), None)
+
+
 def installed_library() -> Path:
-    """The first libterrace.so in the directory that pkg-config names or in a standard one."""
-    for directories in (_from_pkg_config(), _standard_directories()):
+    """The first libterrace.so: in the wheel, where pkg-config says, in a standard directory."""
+    for directories in (iter([WITH_PACKAGE]), _from_pkg_config(), _standard_directories()):
         for directory in directories:
-            # The symbolic link for development may be missing: the run-time part will do.
-            for candidate in (
-                directory / LIBRARY_NAME,
-                *sorted(directory.glob(LIBRARY_NAME + ".*")),
-            ):
-                if candidate.is_file():
-                    return candidate
+            found = _in_directory(directory, LIBRARY_NAME)
+            if found:
+                return found
     raise TerraceError(
         f"{LIBRARY_NAME} was not found: set TERRACE_LIBRARY to its path, or install it "
         "(cmake --install) where pkg-config or the standard library directories have it"
@@ -69,3 +76,12 @@ def find_library(checkout: Checkout | None) -> Path:
         return checkout.library
     prepare(checkout)
     return build_library(checkout)
+
+
+def find_other(checkout: Checkout | None, word: str) -> Path:
+    """One of OTHERS, which is in the same directory."""
+    directory = find_library(checkout).parent
+    found = _in_directory(directory, OTHERS[word])
+    if found is None:
+        raise TerraceError(f"{OTHERS[word]} is not in {directory}")
+    return found

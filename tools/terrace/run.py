@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from terrace import launch, messages
 from terrace.arguments import Commands, behind_dashes
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.library import find_library
+from terrace.library import OTHERS, find_library, find_other
 from terrace.messages import count, say
 from terrace.report import stats
 
@@ -157,9 +158,11 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "run",
         help="run a program on Terrace and show what each level did",
-        usage="terrace run [--stats | --json FILE | --quiet] -- PROGRAM [ARGUMENT ...]",
+        usage="terrace run [--stats | --json FILE | --quiet] [--library hardened|umem] -- "
+        "PROGRAM [ARGUMENT ...]",
         description="Runs PROGRAM with Terrace preloaded. Input, output, signals and exit status "
-        "are the program's; a table of what each level did follows on stderr.",
+        "are the program's; a table of what each level did follows on stderr. Where the tool was "
+        "installed by pip, a PROGRAM that is a file *.py is run by the tool's Python.",
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
@@ -167,6 +170,11 @@ def add_parser(commands: Commands) -> None:
     )
     output.add_argument("--json", metavar="FILE", help="write the statistics to FILE instead")
     output.add_argument("--quiet", action="store_true", help="print nothing")
+    parser.add_argument(
+        "--library",
+        choices=OTHERS,
+        help="in place of libterrace.so: libterrace-hardened.so, or libumem_malloc.so",
+    )
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGUMENT ...]")
     parser.set_defaults(act=run)
 
@@ -179,5 +187,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
             "run: no program given; usage: terrace run [OPTIONS] -- PROGRAM [ARGUMENT ...]", 2
         )
     messages.quiet = options.quiet
-    library = find_library(checkout)
+    if checkout is None and wanted[0].endswith(".py") and os.path.isfile(wanted[0]):
+        wanted = [sys.executable, *wanted]
+    library = find_other(checkout, options.library) if options.library else find_library(checkout)
     return run_program(str(library), RunOptions(wanted, options.stats, options.json, options.quiet))

@@ -15,7 +15,7 @@ from terrace.errors import TerraceError
 from terrace.prepare import prepare
 
 _TARGET = "a process's number, or a core file"
-_PACKAGES = ("numpy", "scipy", "elftools", "rich")
+_PACKAGES = {"numpy": "numpy", "scipy": "scipy", "elftools": "pyelftools", "rich": "rich"}
 
 
 def add_parser(commands: Commands) -> None:
@@ -78,10 +78,11 @@ def add_parser(commands: Commands) -> None:
 
 def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The commands."""
-    missing = [name for name in _PACKAGES if not importlib.util.find_spec(name)]
+    missing = [p for name, p in _PACKAGES.items() if not importlib.util.find_spec(name)]
     if missing and checkout is None:
         raise TerraceError(
-            f"{options.subcommand} needs {', '.join(missing)}: pip install 'terrace[debug]'"
+            f"{options.subcommand} needs more Python packages: pip install {' '.join(missing)}, or "
+            f"the distribution's: {' '.join(f'python3-{name}' for name in missing)}"
         )
     if missing and checkout is not None:
         prepare(checkout, (), ("debug",), ("python",))  # nothing is built

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace package tar|wheel|all`: makes packages in build/packages."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from terrace.arguments import Commands
+from terrace.checkout import Checkout, need_checkout
+from terrace.errors import TerraceError
+from terrace.messages import say
+from terrace.package import tar, wheel
+from terrace.package.making import Source, built_source, sums
+from terrace.prepare import prepare
+
+MAKERS = {"tar": tar.make, "wheel": wheel.make}
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "package",
+        help="make what others install: tar, wheel",
+        description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
+    )
+    parser.add_argument("kind", choices=[*MAKERS, "all"])
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="make each twice and compare the bytes",
+    )
+    parser.set_defaults(act=run)
+
+
+def make_twice(kind: str, source: Source, directory: Path) -> list[Path]:
+    """Fails where the second has other bytes."""
+    first = MAKERS[kind](source, directory)
+    before = sums(first)
+    after = sums(MAKERS[kind](source, directory.with_name(f"{kind}-again")))
+    differing = sorted(n for n in {*before, *after} if before.get(n) != after.get(n))
+    if differing:
+        raise TerraceError(f"package {kind}: made twice, these differ: {' '.join(differing)}")
+    return first
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    checkout = need_checkout(checkout, "package")
+    prepare(checkout, ("package",), ("package",))
+    source = built_source(checkout)
+    packages = checkout.build / "packages"
+    lines: list[str] = []
+    for kind in MAKERS if options.kind == "all" else (options.kind,):
+        if options.check:
+            made = make_twice(kind, source, packages / kind)
+            say(f"{kind}: the same bytes twice")
+        else:
+            made = MAKERS[kind](source, packages / kind)
+        lines += [f"{each}  {kind}/{name}\n" for name, each in sums(made).items()]
+    (packages / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+    print("".join(lines), end="")
+    return 0

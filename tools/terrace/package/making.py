@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What all packages share: libraries to put in, the time that files bear, sums of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from terrace import build
+from terrace.captured import run_captured, said
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+
+# What `cmake --install` of the preset release wants, and what `terrace record` needs.
+TARGETS = (
+    *("terrace_shared", "terrace_static", "terrace_hardened", "terrace_cs_archive"),
+    *("terrace_lab_archive", "terrace_umem_api", "terrace_umem_malloc", "terrace_umem_static"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a package is made of."""
+
+    root: Path  # of the checkout
+    built: Path  # where its libraries are
+
+    @property
+    def version(self) -> str:
+        found = re.search(
+            r"project\(terrace VERSION (\S+)",
+            (self.root / "CMakeLists.txt").read_text(encoding="utf-8"),
+        )
+        if found is None:
+            raise TerraceError("CMakeLists.txt names no version")
+        return found.group(1)
+
+    @property
+    def recipes(self) -> Path:
+        return self.root / "packaging"
+
+    @property
+    def epoch(self) -> str:
+        """SOURCE_DATE_EPOCH: when the last commit was made; the caller's wins."""
+        chosen = os.environ.get("SOURCE_DATE_EPOCH")
+        return chosen or call(["git", "log", "-1", "--format=%ct"], self.root).strip()
+
+
+def call(command: list[str], cwd: Path, **variables: str) -> str:
+    """The output; a failure is one error with the last lines."""
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC", **variables}
+    try:
+        done = run_captured(command, environment, cwd=cwd)
+    except OSError as error:
+        raise TerraceError(f"{command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        tail = "\n".join(said(done).splitlines()[-40:])
+        raise TerraceError(f"{' '.join(command)} failed ({done.returncode}):\n{tail}")
+    return done.stdout
+
+
+def built_source(checkout: Checkout) -> Source:
+    """With the libraries of the preset release, as the sources are now."""
+    with checkout.locked():
+        if not (checkout.build / "release" / "build.ninja").exists():
+            build.configure(checkout, "release", {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"})
+        build.compile_targets(checkout, "release", TARGETS)
+    return Source(checkout.root, checkout.build / "release")
+
+
+def fresh(directory: Path) -> Path:
+    """An empty directory."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def sums(files: Iterable[Path]) -> dict[str, str]:
+    """SHA-256 by name."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The tree that `cmake --install` makes, for any prefix."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from terrace.package.making import Source, call, fresh
+
+
+def make(source: Source, directory: Path) -> list[Path]:
+    """terrace-VERSION-linux-glibc-MACHINE.tar.xz."""
+    name = f"terrace-{source.version}-linux-glibc-{platform.machine()}"
+    tree = fresh(directory) / name
+    call(["cmake", "--install", str(source.built), "--strip", "--prefix", str(tree)], source.root)
+    for archive in tree.rglob("*.a"):
+        call(["strip", "--strip-debug", "--enable-deterministic-archives", str(archive)], tree)
+    result = directory / f"{name}.tar.xz"
+    owner = ("--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX")
+    order = ("--format=gnu", "--sort=name", f"--mtime=@{source.epoch}")
+    call(["tar", "--xz", *order, *owner, "-cf", str(result), name], directory, XZ_OPT="-6 -T1")
+    return [result]
