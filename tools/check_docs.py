@@ -14,8 +14,6 @@ check_docs.py               checks the checkout
 check_docs.py --selftest    plants each kind of fault and must find it
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 import subprocess

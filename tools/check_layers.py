@@ -7,8 +7,6 @@ check_layers.py [--root DIR]      the checkout to look at
 check_layers.py --selftest        plants each kind of breach in a copy and must find it
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import graphlib

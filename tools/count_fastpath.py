@@ -9,8 +9,6 @@ longest one counts. A call or an atomic instruction on any of them is an error, 
 when the longest has another length: the documentation says how many there are (tools/check_docs.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

@@ -4,8 +4,6 @@
 The cheapest workloads run once on glibc; no time is looked at.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -8,8 +8,6 @@ The program beside the allocator, "libterrace.so.0+python3", is harmless if it d
 bound to it is the address of its own jump to the allocator, as in every program that is not position-independent.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

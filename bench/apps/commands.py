@@ -8,8 +8,6 @@ xz, zstd and sort take few and large blocks: they show what large allocations an
 ghostscript has memory managers of its own, z3 puts a word before each block: both get what they manage from malloc.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

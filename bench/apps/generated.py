@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Inputs of the programs: written once per scratch directory, the same on every machine."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -6,8 +6,6 @@ its own, except with PYTHONMALLOC=malloc, which is a workload of its own. Ruby h
 malloc's. V8's heap is mapped by V8; malloc has buffers, compression and what surrounds the heap.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from generated import NODE, PERL

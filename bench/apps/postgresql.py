@@ -6,8 +6,6 @@ without rights, who has to be able to reach the scratch directory and the alloca
 blocks from malloc, so the allocator sees blocks of 1 KiB and more, most of the time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

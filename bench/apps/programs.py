@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The real programs of tests/preload: wall time and peak RSS beside glibc, interleaved; output must be the same."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

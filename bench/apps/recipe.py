@@ -5,8 +5,6 @@ What it has to say is learned in `prepare`, by a run without any allocator: its 
 seen of its results from outside. A run under an allocator that says something else has failed, however fast it was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -6,8 +6,6 @@ would be measured as glibc, and a function that an allocator lacks would be jema
 preloaded, too, last: what is not the allocator's is glibc's, as in other programs.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from dataclasses import dataclass

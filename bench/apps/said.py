@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads what programs say: load generators their throughput, compilers their commands."""
 
-from __future__ import annotations
-
 import csv
 import re
 import shlex

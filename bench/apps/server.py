@@ -5,8 +5,6 @@ The launcher is between this process and the server, so that the values at the e
 that it waited for, from its start to its end; the peak is the largest process's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

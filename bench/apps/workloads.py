@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs of the comparison: servers under a load from outside, interpreters, compilers, databases and tools."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

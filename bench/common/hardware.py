@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a measurement was made on: the processor as it is called, and the system around it."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -5,8 +5,6 @@ A shared machine drifts by tens of percent within minutes. So the allocators tak
 within the round, and the first allocator runs twice: the ratio of its two runs is the noise.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

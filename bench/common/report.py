@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a driver says, on the terminal, as Markdown and as one HTML file that needs nothing else; plots as SVG."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence

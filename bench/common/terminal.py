@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the benchmarks use of rich; without their Python packages a benchmark counts as skipped."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the comparison of allocators runs: a workload has a name and measures itself under one allocator."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -7,8 +7,6 @@ same other and finds what that one has left; it is the same in each campaign. Wh
 count: minutes after the last one its files may be on disk only, and whoever begins would wait for them.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Which workloads and which allocators there are: every folder beside this one that has workloads has a module workloads.py."""
 
-from __future__ import annotations
-
 import fnmatch
 import importlib.util
 import inspect

@@ -4,8 +4,6 @@
 A run that was stopped goes on where it was; --stored makes the page from what is there, --merge one of several machines' results.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

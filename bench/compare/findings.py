@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the numbers say, in sentences made from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import medians

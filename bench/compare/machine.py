@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where and of what was measured: the machine, hashes of what takes part, versions of the allocators."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ how they are distributed. That of a geometric mean over workloads comes from dra
 another run of as many rounds on this machine might have given. A round that has no value has nan.
 """
 
-from __future__ import annotations
-
 import random
 import warnings
 from collections.abc import Sequence

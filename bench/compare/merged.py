@@ -6,8 +6,6 @@ every machine has measured. "One thread per core" is the same workload everywher
 /cores here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plots of several machines: the means side by side, every workload on every machine, time and memory of each machine."""
 
-from __future__ import annotations
-
 import html
 from dataclasses import replace
 from itertools import product

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables of several machines, and sentences made from their numbers. A dash is what a machine has not measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from catalogue import GROUPS

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What is compared: each quantity with its unit, its name, and the size below which it does not matter."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from store import LATENCY, WORK

@@ -5,8 +5,6 @@ An allocator has the same colour, symbol and dash in every plot. The colours are
 doubled by a symbol, a dash or a hatching.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ group's programs, the machine): what was measured of different things must never
 or one more allocator agrees with what is there.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -47,7 +45,7 @@ class Header:
     machine: dict[str, str] = field(default_factory=dict)
     began: str = ""
 
-    def merge(self, later: Header) -> None:
+    def merge(self, later: "Header") -> None:
         self.facts |= later.facts
         self.allocators |= later.allocators
         self.workloads |= later.workloads

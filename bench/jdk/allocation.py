@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Threads that do little but allocate: JMH with 1 to 1,000 threads, TLABs of all sizes; what an object costs by core; C2's reserve."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from typing import Any

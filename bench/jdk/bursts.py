@@ -2,8 +2,6 @@
 """Threads that allocate little at a time, which TLAB sizing does not foresee: 1,000 bursty threads, a storm of starting threads,
 1,000 threads that each push a little onto one list; and 1,000 virtual threads, whose TLABs are those of the few that carry them."""
 
-from __future__ import annotations
-
 import argparse
 
 from cells import FOREGROUND, Cell, Experiment, Program

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A cell is one JVM with flags and a program. Cells are measured in alternating order; one that fails is left out, with a line on why."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """[MP-RCS] Figure 10 and Table 2: a chat server and its clients, hundreds of threads that mostly sleep, in a small young space."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 
@@ -104,8 +102,9 @@ def _figure_10(options: argparse.Namespace, page: Report, results: Rounds) -> No
     most = counts(options)[-1]
     page.say(f"Figure 10: messages per second, in thousands; {most} threads.")
     columns = [(young, by) for young in spaces(options) for by in (THREAD, BY_CORE)]
-    rates = {(lab, *c): middle(results, name(c[0], c[1], lab, most)) for lab in labs(options) for c in columns}
-    rows = [[lab, *(number(None if rates[lab, *c] is None else (rates[lab, *c] or 0) / 1e3) for c in columns)] for lab in labs(options)]
+    rates = {(lab, young, by): middle(results, name(young, by, lab, most)) for lab in labs(options) for young, by in columns}
+    shown = {key: number(None if rate is None else rate / 1e3) for key, rate in rates.items()}
+    rows = [[lab, *(shown[lab, young, by] for young, by in columns)] for lab in labs(options)]
     page.table(["LABs", *(f"{young} MiB by {by}" for young, by in columns)], rows)
 
     def line(young: int, by: str, lab: str) -> list[tuple[int, float]]:

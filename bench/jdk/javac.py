@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """[HAB] Figures 2 and 3, Tables I and II: the compiler compiles, with TLABs of all sizes on buffers of cores and of last-level caches."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ terrace bench jdk [EXPERIMENT...] [options]     experiments: javac orders chat a
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The two JVMs, which flags each of them knows, and how flags are written."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a JVM logs of its collections, its TLABs and its buffers: -Xlog:gc,gc+tlab=debug,gc+hab=debug with uptime, level and tags."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the experiments run: our Java programs, JMH's, and a source archive that is fetched once and checked. All below build/jdk-bench."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """[MP-RCS] Figure 9: order processing by 1 to 64 warehouses, objects by thread, by core, and flip."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the buffers cost where nobody asked for them: patched and off, on with default sizes, and by core, against stock, on every kind of program."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace

@@ -2,8 +2,6 @@
 """What the buffers do, and what C2's prefetch reserve does that goes with them, in processor time: few threads that only allocate, and a
 thousand that share a small young space."""
 
-from __future__ import annotations
-
 import argparse
 from itertools import product
 

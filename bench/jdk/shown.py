@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How results are shown: ratios with their spread, figures that are to be reached, and "-" for what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import geometric_mean, median
 

@@ -2,8 +2,6 @@
 """What the JVMs log and say is read rightly, the flags are those that the JVMs know, verdicts follow from the numbers, and what failed is
 left out."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One program with many configurations, in alternating order; or what an earlier run has measured."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Mapping

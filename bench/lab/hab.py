@@ -2,8 +2,6 @@
 """[HAB] section V: Figures 2 and 3, Tables I and II; and what the authors left to future work: four levels, and other ways of
 synchronisation."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from dataclasses import dataclass, replace
@@ -67,7 +65,7 @@ def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growin
     axes.legend(fontsize=8)
 
 
-def _speedup_table(page: Report, m: Measured, growing: bool) -> None:
+def _speedup_table(page: Report, m: "Measured", growing: bool) -> None:
     columns = [(f, s) for f in m.three for s in f.sizes]
     rows = []
     for t in m.tlabs:

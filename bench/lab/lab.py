@@ -5,8 +5,6 @@ terrace bench lab [EXPERIMENT...] [--stored] [options]      experiments: hab obj
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

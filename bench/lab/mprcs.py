@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """[MP-RCS] section 6: Table 1, Figures 9 and 10, Table 2; and when to cease allocating LABs, the question that 6.3 ends with."""
 
-from __future__ import annotations
-
 import argparse
 import platform
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where the cost of an allocator may jump: large blocks, many free ones, many threads; beside glibc and peers."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

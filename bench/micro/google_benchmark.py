@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Runs a Google Benchmark program under an allocator and reads one counter of each benchmark."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The core level beside a thread level: the same library with plain code instead of restartable sequences."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Pairs of malloc and free alone, in batches, and first in first out, beside the other allocators."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

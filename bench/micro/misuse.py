@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Time and memory of the levels of checking, beside glibc, mimalloc's secure build and scudo as far as they are installed."""
 
-from __future__ import annotations
-
 import argparse
 import glob
 import platform

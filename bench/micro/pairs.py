@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Pairs of malloc and free, singly and in batches of 32, one thread and one per core, beside glibc."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

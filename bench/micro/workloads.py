@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The workloads of the literature on allocators: fixed work each, by one thread and by one per core."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Tests of the programs behind workloads.py, for ctest: workloads_test.py BUILD TEST [ARGUMENT]."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

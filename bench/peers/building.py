@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Fetching the peers' sources and building each once: again only when sources, recipe or compiler changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

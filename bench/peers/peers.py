@@ -6,8 +6,6 @@ build/peers/NAME/libNAME.so and is built again only when its sources, our recipe
 says how. How to add one: recipes.py.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Does a program really run on an allocator, and what does the allocator say of itself? Asked of a running program (probe.c)."""
 
-from __future__ import annotations
-
 import json
 import re
 import struct

@@ -7,8 +7,6 @@ release flags. `terrace bench peers NAME` builds it and proves that programs rea
 each peer has, and whether there is a newer one.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The programs whose traces are replayed, and what they are given to do. A scale of 1 is a few million calls of malloc."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces of real programs in build/traces: recorded once, and made ready for replay again when the replay was built again."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import subprocess

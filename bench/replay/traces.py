@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Recorded programs, replayed: time and memory of their calls of malloc beside glibc."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Recorded programs of the comparison, replayed: their calls of malloc without the rest of their work."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from collections.abc import Callable

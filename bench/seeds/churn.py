@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """md5 sums in node, where the article began: objects of C++ that belong to garbage-collected ones."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Experiments of "Why Java's TLABs are so important" (Sadiq Jaffer): a pointer that all threads move, and buffers of their own."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What malloc and free touch, and how much of it a transaction can hold: the recordings of bench_footprint, taken apart."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Experiments of "malloc for Haswell HTM: index-aware" (Dave Dice): placement and cache sets, and what transactions make of it."""
 
-from __future__ import annotations
-
 import argparse
 import os
 

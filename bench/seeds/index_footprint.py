@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """malloc and free called from within a transaction: lines they write, and how many calls a transaction can hold."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Transactions that write a word of each node: what aborts, in a simulated first-level cache, and in a real one where there is RTM."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

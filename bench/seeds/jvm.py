@@ -4,8 +4,6 @@
 Needs java, javac and mvn, and, at the first time, what Maven downloads: JMH.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

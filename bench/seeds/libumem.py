@@ -2,8 +2,6 @@
 """Experiments of "Per-thread caching in libumem" (Robert Mustacchi): pairs of malloc and free, start-up, md5 sums in node, and
 ::umastat."""
 
-from __future__ import annotations
-
 import argparse
 
 import allocators

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The article's loop of malloc and free: 4 bytes with one thread and with 16, all cached sizes, and sizes beyond the cache."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

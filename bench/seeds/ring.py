@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A ring of 250 nodes of one size: does the placement of blocks use all sets of the first-level cache?"""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

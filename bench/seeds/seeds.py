@@ -5,8 +5,6 @@ terrace bench seeds [EXPERIMENT...] [--stored] [options]      experiments: libum
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

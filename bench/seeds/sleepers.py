@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """1 to 10,000 threads that have used a little memory and sleep: what is held beyond live objects and stacks?"""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What an allocator adds to the start of a program: an empty one, and small ones."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -2,8 +2,6 @@
 """What JMH and Maven say is read rightly, raw numbers are kept, the starter of programs does what it says, and instructions touch
 what they touch."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The article's ::umastat: what each cache of a thread holds, here of a core's slot, while node computes md5 sums."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The article's "tight 4 byte allocation loop" as it was run: 512 Mi pairs by one thread, and by each of 16."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

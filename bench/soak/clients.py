@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Clients of redis and memcached over Unix sockets: many commands in one write; an error is the server's failure."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@
 Loads are steady in kind and size: what a server holds may rise while it fills, for the first minutes, but not afterwards.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -4,8 +4,6 @@
     ./terrace bench soak redis --minutes 30
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a server holds over time: proportional set sizes of its processes, and what is asked of the series."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import statistics

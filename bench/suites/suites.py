@@ -7,8 +7,6 @@ Everything of a suite runs under the allocator: the programs under test, the she
 sources come from the distribution (apt-get source) where the installed package has no suite; its programs are the installed ones.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

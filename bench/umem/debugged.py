@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs under UMEM_DEBUG, beside the same object without it."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """malloc and free generated at start, as the article's libumem had them, beside functions that read a table."""
 
-from __future__ import annotations
-
 import argparse
 import json
 

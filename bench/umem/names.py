@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Pairs of an allocation and a free by each of the names, and with more threads than cpus."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 terrace bench umem [PART...] [options]      parts: names generated debug; default: all
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """memcached: the object caches of its cache.h (read buffers, connections that wait for a thread) on those of libumem."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

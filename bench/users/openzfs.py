@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """OpenZFS in user space: ztest does everything at once to a pool of files, with all assertions on."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

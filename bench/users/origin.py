@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A small web server to stand behind a cache: /N is always the same text, of a size that N decides. Prints its port."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 

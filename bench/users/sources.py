@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Sources of the programs: fetched from the archive that the host's apt uses, of pinned versions, with pinned checksums."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

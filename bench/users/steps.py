@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Steps of a build: each is done once, says when it begins and how long it took, and leaves what it printed in a file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -9,8 +9,6 @@ Sources come from the distribution's archive, of pinned versions. What was fetch
 $TERRACE_USERS_DIR); the same command goes on where it was ended, and begins to measure anew when libumem.so has changed.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import statistics

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Varnish: its storage "umem" beside its storage "malloc", behind wrk and before a web server of our own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -12,8 +12,6 @@ The decoder is tools/terrace/debug, which needs numpy, scipy and pyelftools: tho
 environment (build/.venv) where that is of gdb's own version of Python, else the system's.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

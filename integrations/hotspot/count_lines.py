@@ -6,8 +6,6 @@ count_lines.py            a table
 count_lines.py --limit N  exit status 1 when the buffers for Parallel and G1, the first five patches, have N or more
 """
 
-from __future__ import annotations
-
 import argparse
 import pathlib
 

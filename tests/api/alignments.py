@@ -5,8 +5,6 @@
 alignments.py --program PROGRAM --build DIR
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

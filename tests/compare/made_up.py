@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Measurements that nobody made, of known proportions: a store as a run of the comparison would leave it."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

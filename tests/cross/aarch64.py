@@ -7,8 +7,6 @@ and its last instruction is a store (the commit). Where qemu-aarch64 is installe
 pages of 4, 16 and 64 KiB.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import os
 import pathlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """tools/count_fastpath.py on disassembly written by hand."""
 
-from __future__ import annotations
-
 import pathlib
 import sys
 import unittest

@@ -5,8 +5,6 @@
 install.py --build DIR [--cmake CMAKE] [--part] [--update]      --update rewrites the list of exported symbols, symbols.txt
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import pathlib

@@ -5,8 +5,6 @@
 linking.py --build DIR
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import pathlib

@@ -10,8 +10,6 @@ them. What they call besides (a refill, the levels above) is out of line, or the
 this test says so. The abort handlers, behind the functions, do not count: they run after an interruption.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 import subprocess
@@ -45,7 +43,7 @@ class Function:
     def atomics(self) -> list[str]:
         return [i for i in self.instructions if i.startswith("lock ") or (i.startswith("xchg") and "(" in i)]
 
-    def goes_to(self, other: Function) -> bool:
+    def goes_to(self, other: "Function") -> bool:
         target = re.compile(rf"\b(?:call|jmp)\s+{other.address:x}\b")
         return any(target.search(i) for i in self.instructions)
 

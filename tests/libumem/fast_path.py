@@ -4,8 +4,6 @@
 A call that takes the cold way gives the same results, only slower, so no program can tell by itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import struct

@@ -2,8 +2,6 @@
 """Several heaps in one process: every pair of our objects in both orders, preloaded, linked, by dlopen, and beside the archive
 in the program; and all of them. On every rung."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

@@ -10,8 +10,6 @@ record says after its first line. With several lines of UMEM_DEBUG it runs once 
 "on every rung" so often.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os
@@ -49,7 +47,7 @@ class Program:
     says: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, source: Path) -> Program:
+    def read(cls, source: Path) -> "Program":
         comment = source.read_text(encoding="utf-8").partition("/*")[2].partition("*/")[0]
         head, _, says = comment.partition("says:")
         says = _RECORD.sub(lambda found: _OF_RECORD.format(found[1]), says)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Inputs for real programs that the preload tests and the comparison (bench/apps) share: the same in every run."""
 
-from __future__ import annotations
-
 import pathlib
 import shutil
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The real programs: what is run, on what input, and what of its output must be the same with and without the library."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 import shutil

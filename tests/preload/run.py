@@ -8,8 +8,6 @@ Runs with and without alternate within each round; ratios are taken per round, a
 the largest process of the tree. Fails on a difference, never on a time.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import math

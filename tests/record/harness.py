@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Recording the program with known calls, reading what it left."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -65,6 +63,9 @@ class Tools:
         told: dict[str, Any] = json.loads(done.stdout)
         return told
 
+    def known(self, trace: Path) -> list[Call]:
+        return [call for call in self.list(trace) if call.known]
+
     def list(self, trace: Path) -> list[Call]:
         """All calls; what must hold of every trace is checked."""
         done = self.read("calls", trace)
@@ -72,9 +73,6 @@ class Tools:
         calls = [parse(line) for line in done.stdout.splitlines()]
         check(calls)
         return calls
-
-    def known(self, trace: Path) -> list[Call]:
-        return [call for call in self.list(trace) if call.known]
 
 
 def parse(line: str) -> Call:

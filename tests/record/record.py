@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What calls.cpp does must be found in its traces, no more and no less."""
 
-from __future__ import annotations
-
 import signal
 import struct
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Traces of calls.cpp are replayed: every call, on glibc's allocator and on Terrace; a broken one is noticed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

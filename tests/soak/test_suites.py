@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reading what suites print, and what is said of a made-up suite that passes, or fails under an allocator only."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

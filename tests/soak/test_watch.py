@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the soak says of made-up servers: one that stays as it is, one that grows, one that gives nothing back."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

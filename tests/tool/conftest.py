@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests of the tool share: the package of the checkout, made-up statistics, fakes."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -4,8 +4,6 @@
 They run under the library.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the debugger's tests on object caches share; fixtures are in umem_fixtures.py."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -5,8 +5,6 @@ The JDK's own build makes these headers with a JDK of the version before, and co
 libjvm. Any JDK can run the generators, and g++ finds what is wrong in a file in a second.
 """
 
-from __future__ import annotations
-
 import platform
 import shutil
 import subprocess

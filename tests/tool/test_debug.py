@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The debugger's parts: what is a root, what a graph reaches, how descriptors are refused."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from types import SimpleNamespace

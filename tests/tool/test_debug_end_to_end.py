@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The debugger on live processes and on core files, with the real library, build/release."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

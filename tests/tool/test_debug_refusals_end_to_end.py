@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the debugger can not read, and why: one line each, with the real library, build/release."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Parts of the debugger for object caches that need no process: words, arenas, damage."""
 
-from __future__ import annotations
-
 import pytest
 
 for module in ("numpy", "scipy", "elftools", "rich"):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The commands of libumem's debugger, with the real libumem of build/release."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

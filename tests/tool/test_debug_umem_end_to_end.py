@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The debugger on object caches and arenas, with the real libumem of build/release."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import re

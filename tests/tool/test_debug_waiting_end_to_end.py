@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What threads that wait notice of the debugger, with the real library, build/release."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """programs/caches.c, and core files of it, for the debugger's tests on object caches."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -6,8 +6,6 @@ and code indented. One comment is for all declarations up to the next empty line
 comment for each, in its own markup, and orders them by kind.
 """
 
-from __future__ import annotations
-
 import re
 
 _GUARD = re.compile(

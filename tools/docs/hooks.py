@@ -6,8 +6,6 @@ both. A file of the sources that a page links to becomes a page itself (PATH.md)
 what is in it, and a public header a page of the API.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import posixpath
 import re
@@ -38,7 +36,7 @@ _LANGUAGES = {
 }
 
 
-def _root(config: MkDocsConfig) -> Path:
+def _root(config: "MkDocsConfig") -> Path:
     return Path(config.docs_dir).parent
 
 
@@ -67,11 +65,11 @@ def _folder_page(path: str, tracked: list[str]) -> str:
     return f"{_ASIDE}# {path}/\n\n" + "".join(f"- `{name}`\n" for name in names)
 
 
-def _generated(config: MkDocsConfig, path: str, content: str) -> File:
+def _generated(config: "MkDocsConfig", path: str, content: str) -> File:
     return File.generated(config, path, content=content, inclusion=InclusionLevel.NOT_IN_NAV)
 
 
-def on_config(config: MkDocsConfig) -> None:
+def on_config(config: "MkDocsConfig") -> None:
     """In the navigation a pattern stands for what matches it, and a header for its page."""
     tracked = _tracked(_root(config))
 
@@ -93,7 +91,7 @@ def on_config(config: MkDocsConfig) -> None:
     config.nav = expanded(config.nav or [])
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def on_files(files: Files, config: "MkDocsConfig") -> Files:
     """The repository's pages and figures in place of those in docs/, then what they link to."""
     root, site = _root(config), config.site_dir
     tracked = _tracked(root)
@@ -134,7 +132,7 @@ def _separated(text: str) -> str:
     return "\n".join(lines)
 
 
-def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: "Page", files: Files, **_: Any) -> str:
     """A link to a file of the sources leads to its page."""
     if page.file.generated_by:
         return markdown

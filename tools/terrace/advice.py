@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What `terrace doctor` tells a person to do, or to know, of a machine as it is."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How a command adds its words to the command line. argparse: at first there is only Python."""
 
-from __future__ import annotations
-
 import argparse
 from typing import TypeAlias
 

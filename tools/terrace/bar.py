@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The progress bar; a module of its own because rich is not there on the very first start."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace bench`: finds the drivers (bench/*/NAME.py with a main(argv)), lists them, runs one."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import importlib.util

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Configures and builds presets with CMake; tells in a millisecond if the library is up to date."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

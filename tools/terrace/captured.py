@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs whose output is wanted as text."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -5,8 +5,6 @@ The first rule that a path matches names its tests, and what is built for them. 
 before a change lands, all of `terrace test` must pass.
 """
 
-from __future__ import annotations
-
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

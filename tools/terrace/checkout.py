@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where things are: in a checkout of the sources, or around an installed library."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

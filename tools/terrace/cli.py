@@ -4,8 +4,6 @@
 Each has add_parser(), which describes the command's words, and what is done then.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

@@ -7,8 +7,6 @@ changes. What is on the site is in tools/docs: mkdocs.yml (menus, looks), hooks.
 docs/, sources that pages link to), headers.py (the API).
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

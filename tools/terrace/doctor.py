@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace doctor`: which rung of the fallback ladder is in use, why, and what else matters."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Files whose content is known before, from Debian's archive or elsewhere; cut off, they go on."""
 
-from __future__ import annotations
-
 import hashlib
 import urllib.error
 import urllib.request

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The one exception that ends the command with a message for people instead of a traceback."""
 
-from __future__ import annotations
-
 
 class TerraceError(Exception):
     """Says what is wrong and what to do about it; `status` is the exit status."""

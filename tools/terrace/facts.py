@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What this machine is, as far as an allocator cares. The file-system root can be a test's."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

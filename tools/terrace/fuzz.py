@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace fuzz`: builds the fuzzers with libFuzzer and lets one look for faults for a while."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

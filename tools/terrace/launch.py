@@ -5,8 +5,6 @@ The program stays in this process's group, so a key typed at the terminal reache
 signals that somebody sends to this process are handed on; when it stops, this process stops.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

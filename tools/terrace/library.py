@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Finds the library: a named one, the checkout's, the wheel's, or an installed one."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tool says for itself: on stderr, so that the output of the program stays clean."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Distribution packages: what a subcommand needs (packages.txt), what is missing, installing it."""
 
-from __future__ import annotations
-
 import glob
 import importlib.util
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """First use: distribution packages, the Python environment, then the command again inside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from terrace import packages, venv

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace record`: the malloc calls of a program and of all its processes, each in a trace."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib.util

@@ -4,8 +4,6 @@
 The way to the program's start is short: rich and what builds are imported when they are needed.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

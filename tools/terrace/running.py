@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace doctor PID`: whether a process runs on Terrace, and if not, why. Needs Python alone."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import struct

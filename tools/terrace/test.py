@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace test`: the tests of presets, of what has changed, or of guests on emulated machines."""
 
-from __future__ import annotations
-
 import argparse
 
 from terrace.arguments import Commands

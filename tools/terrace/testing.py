@@ -5,8 +5,6 @@ While the tests of a preset run, the next presets are built, with less weight: m
 than they work. Which tests a preset has is CMake's business (cmake/tests.cmake).
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The Python environment of a checkout, build/.venv: made on first use, extras when needed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

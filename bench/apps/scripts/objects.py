@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Objects with pointers between them: trees, a graph with cycles for the collector, exceptions, generators, pickles."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections.abc import Iterator
 
 
 class Node:
-    def __init__(self, left: Node | None, right: Node | None, value: int) -> None:
+    def __init__(self, left: "Node | None", right: "Node | None", value: int) -> None:
         self.left, self.right, self.value = left, right, value
         self.near: list[Node] = []
 
@@ -20,7 +18,7 @@ def tree(depth: int, value: int = 1) -> Node:
     return Node(tree(depth - 1, 2 * value), tree(depth - 1, 2 * value + 1), value)
 
 
-def walk(node: Node | None) -> Iterator[Node]:
+def walk(node: "Node | None") -> Iterator[Node]:
     if node is not None:
         yield node
         yield from walk(node.left)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """TERRACE_CHECK: the registry tells which blocks the program has; the others wait or are zones."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from terrace.debug.heap import Heap

@@ -5,8 +5,6 @@ A block has an owner, whose name is what people know it by. A slab's owner is it
 the object cache that has it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

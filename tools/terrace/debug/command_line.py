@@ -4,8 +4,6 @@
 What they need is not loaded before one of them is called: numpy takes its time.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """From the words of the command line to a target and a report."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

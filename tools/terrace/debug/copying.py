@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A copy of parts of a process's memory, made while it stands still: what counts is how soon."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import mmap

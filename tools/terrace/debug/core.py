@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A core file of the kernel or of gdb's gcore. What it lacks is read from the mapped files."""
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import platform

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Memory that is damaged may say anything: then there is one line, not a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@
 Behind them come objects that are no blocks, as far as UMEM_DEBUG looks at them.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The descriptors that the library exports (src/base/descriptor.h): offsets by name."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields

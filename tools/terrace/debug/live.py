@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A live process. It is stopped for a copy only; everything else reads it as it runs."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Memory of another process: what every target offers, and a copy of some of it."""
 
-from __future__ import annotations
-
 import bisect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Classes of object caches: numbers behind those of the size classes, in tables of a chunk each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ A stop that was asked for with PTRACE_SEIZE and PTRACE_INTERRUPT sends no signal
 that it interrupts are resumed; some fail with EINTR: docs/guide/debugging.md names them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

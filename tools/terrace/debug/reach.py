@@ -5,8 +5,6 @@ All words of all blocks are looked at once, side by side; the pointers found mak
 can be reached in it from the roots is found by scipy's compiled search, however long its lists are.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What each command says of a target; `terrace`, libumem's command names and gdb all ask here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where a program keeps pointers: its writable memory without Terrace's own, stacks, registers."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Iterable
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What each slot of the core level keeps: a line for each, a column for each size class."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from terrace.debug.classes import Classes

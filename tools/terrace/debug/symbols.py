@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Names of addresses in object files, where those have symbols: a class's table, a function."""
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace top`: what is live, by class, on a screen that refreshes."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 
@@ -31,7 +29,7 @@ class Rates:
     live_bytes: float
 
     @staticmethod
-    def between(old: Snapshot, new: Snapshot, seconds: float) -> Rates:
+    def between(old: Snapshot, new: Snapshot, seconds: float) -> "Rates":
         before = {u.owner.size_class: u.allocations for u in old.classes}
         rates = {
             u.owner.size_class: (u.allocations - before.get(u.owner.size_class, 0)) / seconds

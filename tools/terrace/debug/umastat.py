@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace umastat`: a line for each size class, a line for each level."""
 
-from __future__ import annotations
-
 from terrace.debug import slot_table
 from terrace.debug.target import Target
 from terrace.debug.umem.umastat import arena_lines, cache_lines

@@ -5,8 +5,6 @@ The same sums as in src/introspect/snapshot.cpp: what left the slabs, and is nei
 by a level, is in use. While threads allocate, each number was true at some recent moment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ A thread that waits in the kernel writes to no memory. If all threads wait befor
 after it, and none of them has run meanwhile, what was read is of one moment.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

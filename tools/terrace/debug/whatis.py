@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace whatis`: what lies at an address."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from terrace.debug.heap import Heap

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The range of addresses in which all blocks lie, and what the library keeps of each granule."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from terrace.debug.layout import Ints, Layout, Rows, ints

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk test --suite agent`: jhsdb counts what a program keeps, in its process or a core."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk test --suite apps`: Lucene, H2 and the Scala compiler give the same on both JVMs."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import zipfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk build`: libjvm from the patched source, in a copy of the installed JDK."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

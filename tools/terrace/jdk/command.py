@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk`: a JDK whose TLABs come from buffers of the cores (integrations/hotspot)."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable

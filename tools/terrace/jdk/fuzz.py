@@ -6,8 +6,6 @@ and a layout of objects that its number chooses: each line has to be the same. T
 many batches each, until --seconds are over for each of them.
 """
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -5,8 +5,6 @@ The installed JDK's libjvm has no unit tests in it, so that `stock` is the patch
 all flags off.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

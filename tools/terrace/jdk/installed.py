@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The installed JDK of the source's version: what is copied, compiled with and compared with."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

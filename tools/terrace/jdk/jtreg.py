@@ -6,8 +6,6 @@ A test that ends otherwise than on the installed JVM runs once more on both, alo
 one with the setting's ordinary flags: what differs then is the buffers' doing.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """jtreg, HotSpot's tests and the libraries they load, from Debian's archive; one run of them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the suites agent and watch share: looks at a program that runs, and knows what it keeps."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import subprocess

@@ -5,8 +5,6 @@ Java classes, and the table of JFR's events: libjvm numbers them anew when there
 jdk.jfr reads the same table.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from dataclasses import dataclass

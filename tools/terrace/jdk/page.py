@@ -4,8 +4,6 @@
 The page's introduction, and the first paragraph on each suite, are written by hand, in the page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

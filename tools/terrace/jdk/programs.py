@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk test`: the same programs on the installed and on the patched JVM give the same."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

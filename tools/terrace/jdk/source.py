@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk`: the source of HotSpot is fetched, unpacked and patched, each step once."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 On a libjvm with assertions. Collectors and settings take turns until the time is over.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 

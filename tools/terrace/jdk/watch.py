@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace jdk test --suite watch`: what jcmd, counters and JFR tell of a running program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`terrace package tar|wheel|all`: makes packages in build/packages."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

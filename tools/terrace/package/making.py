@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What all packages share: libraries to put in, the time that files bear, sums of their bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

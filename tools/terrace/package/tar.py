@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tree that `cmake --install` makes, for any prefix."""
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 

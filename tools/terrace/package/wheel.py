@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tool with the libraries that it preloads, for pip."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The words of the tables that `terrace run` ends with; how they are drawn is report's matter."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

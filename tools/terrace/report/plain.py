@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables that `terrace run` ends with where rich can not be had: plain lines."""
 
-from __future__ import annotations
-
 import sys
 
 from terrace.report.cells import abandon_stderr, cells, class_rows, levels_title, summary

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What is in a trace, as tables on stdout."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

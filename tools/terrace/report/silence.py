@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Why a program left no statistics: looks at the file that was executed, and at what it needs."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@
 Everything follows the `columns` of the JSON: one that the library adds appears by itself.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables that `terrace run` ends with, on stderr."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial

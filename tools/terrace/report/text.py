@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Plain tables: for output that other programs read, too, and where rich can not be had."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

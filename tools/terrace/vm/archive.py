@@ -5,8 +5,6 @@ Each pair of suite and architecture has apt directories of its own under build/v
 empty dpkg status: apt then resolves a guest's packages as for an empty machine, and only downloads.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import subprocess

@@ -3,8 +3,6 @@
 than most tests. tests/vm/guest.py reads the results from what the process writes.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The programs that run in guests, for x86-64 and cross-compiled for arm64."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ Everything is kept under build/vm: apt's files, images, programs, consoles (cons
 results (results/ROW.json). docs/guide/kernels.md is written from the results after each guest.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from pathlib import Path

@@ -5,8 +5,6 @@ The first is a distribution's (cached by suite and architecture), the second the
 the paths they have on the host, the third the plan of this run. No disk, no network, no modules.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

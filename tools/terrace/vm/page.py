@@ -6,8 +6,6 @@ the rows of those that others ran: rows and failures begin with the guest's name
 before the table is written by hand, in the page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -7,8 +7,6 @@ die only in the form that Intel's processors have. Without the instructions that
 takes for fast and that are emulated byte by byte, memory is cleared and copied in fewer steps.
 """
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Callable

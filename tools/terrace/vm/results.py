@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the guests reported: read from their consoles and kept as JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass, field

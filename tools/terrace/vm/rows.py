@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The matrix of `terrace test vm`: kernel, libc and machine of each guest, in order."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Pieces of a cache's arena have a tag behind them, as blocks have; objects under 
 description that a table by page leads to: src/umem/firewall.h.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass, field

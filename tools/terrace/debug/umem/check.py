@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """umem_verify: what is kept behind objects and in free ones, where UMEM_DEBUG=guards is on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Names of libumem's debugger commands, for `terrace umem` and for gdb."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from terrace.debug import damage, reports

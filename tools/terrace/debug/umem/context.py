@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the commands on object caches look at, and the words that they are called with."""
 
-from __future__ import annotations
-
 import getopt
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """bufctl, allocdby, freedby, umalog and umem_log: what happened to objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

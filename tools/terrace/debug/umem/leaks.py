@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Leaked objects by who allocated them, where caches have audit records."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

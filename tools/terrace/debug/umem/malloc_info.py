@@ -5,8 +5,6 @@ Blocks of malloc's size classes have no header: of each only its class is known.
 malloc is on the default caches, and a tag before each block says what was asked for.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

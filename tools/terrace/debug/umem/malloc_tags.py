@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Where malloc's blocks begin in objects: behind its tags, under UMEM_DEBUG."""
 
-from __future__ import annotations
-
 from terrace.debug.heap import Heap
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory

@@ -4,8 +4,6 @@
 An object has both from when it leaves its slab until it is back there: src/umem/debug.h.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from terrace.debug.heap import Heap
@@ -27,7 +25,7 @@ _MOST_FRAMES = 512
 class Record(Event):
     """The last transaction of an object: at 0 if there was none, or without audit."""
 
-    def is_of(self, heap: Heap, reader: RecordReader) -> bool:
+    def is_of(self, heap: Heap, reader: "RecordReader") -> bool:
         """Whether the tag of its object names it: else it only looks like one."""
         if self.object in reader.walled:
             return reader.walled[self.object] == self.address

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ugrep: where a number stands in the memory of the process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """vmem and vmem_seg: arenas, and what they are cut into."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from terrace.debug.umem.arenas import KINDS, Arena, ArenaReader, Segment, tree

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """umem_status and umem_cache."""
 
-from __future__ import annotations
-
 from terrace.debug.umem.context import Context, split
 from terrace.debug.umem.logs import NAMES, LogReader
 from terrace.debug.umem.usage import caches

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The tables of umastat for object caches and for arenas."""
 
-from __future__ import annotations
-
 from terrace.debug.layout import UmemLayout
 from terrace.debug.memory import Memory
 from terrace.debug.umem.arenas import ArenaReader, tree

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What each object cache has, by the counters: read as the process runs. See ../usage.py."""
 
-from __future__ import annotations
-
 import mmap
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 for address in walk(context, "umem", "my_cache"): ...
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

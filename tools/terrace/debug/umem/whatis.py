@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What object caches and arenas add to `whatis`."""
 
-from __future__ import annotations
-
 from terrace.debug.heap import Heap
 from terrace.debug.symbols import Frames
 from terrace.debug.target import Target
