@@ -43,7 +43,7 @@ RULES = (
     Rule(r"tests/(env|record|preload|fastpath)/", r"^\1\.", (), "release"),
     Rule(r"tests/tool/test_(\w*)end_to_end\.py", r"^tool\.\1end_to_end", (), "release"),
     Rule(r"tests/tool/test_(\w+)\.py", r"^tool\.\1$"),
-    Rule(r"tools/terrace/(jdk|vm|debug|record|report)", r"^tool\.\1(_umem|_parts|_suites)?$"),
+    Rule(r"tools/terrace/(jdk|vm|debug|profile|record|report)", r"^tool\.\1(_umem|_parts|_suites|_table)?$"),
     Rule(r"packaging/|tools/terrace/package/", r"^tool\.package_end_to_end", (), "release"),
     Rule(r"tools/terrace/(?:\w+/)*(\w+)\.py", r"^tool\.(\1|run|script|testing)$"),
     Rule(r"tests/(tool)/", r"^\1\."),

@@ -11,6 +11,7 @@ import resource
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from terrace.errors import TerraceError
 
@@ -45,6 +46,15 @@ class Ending:
     pid: int
     status: int = 0
     signal: int = 0
+
+
+class Tracer(Protocol):
+    """Who traces the program by ptrace."""
+
+    def attach(self, pid: int) -> None: ...
+
+    def stopped(self, pid: int, status: int) -> bool:
+        """Whether it was stopped for the tracer only, and goes on."""
 
 
 def original_environment() -> dict[bytes, bytes]:
@@ -85,7 +95,7 @@ def _which(program: str) -> str:
     return shutil.which(program) or program
 
 
-def _follow(pid: int) -> Ending:
+def _follow(pid: int, tracer: Tracer | None) -> Ending:
     """Until the program ends: hands signals on, stops and continues with it."""
     while True:
         event = signal.sigwaitinfo(_TAKEN)
@@ -99,6 +109,8 @@ def _follow(pid: int) -> Ending:
         if done != pid:
             continue
         if os.WIFSTOPPED(status):
+            if tracer is not None and tracer.stopped(pid, status):
+                continue
             os.kill(os.getpid(), signal.SIGSTOP)
             os.kill(pid, signal.SIGCONT)
         elif os.WIFSIGNALED(status):
@@ -107,7 +119,9 @@ def _follow(pid: int) -> Ending:
             return Ending(pid, status=os.WEXITSTATUS(status))
 
 
-def launch(arguments: list[str], environment: Mapping[bytes, bytes]) -> Ending:
+def launch(
+    arguments: list[str], environment: Mapping[bytes, bytes], tracer: Tracer | None = None
+) -> Ending:
     """Runs the program to its end. Raises TerraceError 126 or 127 when it can not be started."""
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel throws the status away
@@ -118,7 +132,9 @@ def launch(arguments: list[str], environment: Mapping[bytes, bytes]) -> Ending:
     except BaseException:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         raise
-    return _follow(pid)
+    if tracer is not None:
+        tracer.attach(pid)
+    return _follow(pid, tracer)
 
 
 def end_like(ending: Ending) -> int:

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     if options.changed and (options.preset or options.quick or options.all or options.filter):
         raise TerraceError("test: --changed chooses presets and tests by itself", 2)
     purpose = "changed" if options.changed else "test"
-    prepare(checkout, (purpose,), ("test", "debug", "docs", "bench", "package"))
+    prepare(checkout, (purpose,), ("test", "debug", "docs", "bench", "package", "profile"))
     if options.changed:
         return run_changed(checkout)
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))

@@ -7,5 +7,6 @@ layout.py                     what the library says of itself: src/introspect/de
 window.py, classes.py, heap.py  blocks, and where each lies
 slots.py, magazines.py        which of them are free
 roots.py, reach.py            what a program can still reach
+sampled/                      blocks whose stacks are known
 findleaks.py, ...             a command each
 """

@@ -102,6 +102,10 @@ class Description:
         except UnreadableError:
             self.library_version = "unknown"
 
+    def describes(self, name: str) -> bool:
+        """Whether the library is new enough to have it."""
+        return name in self._addresses or name in self._fields
+
     def address(self, name: str) -> int:
         if name not in self._addresses:
             raise _not_described(name)

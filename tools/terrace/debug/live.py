@@ -119,6 +119,7 @@ class LiveTarget(Target):
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._proc = Path(f"/proc/{pid}")
+        self.root = f"/proc/{pid}/root"
         if not self._proc.is_dir():
             raise TerraceError(f"there is no process {pid}")
         self._pages = Pages(pid)

@@ -21,6 +21,7 @@ from terrace.debug.memory import Thread
 from terrace.errors import TerraceError
 
 _SEIZE, _INTERRUPT, _DETACH, _GETREGSET, _CONT = 0x4206, 0x4207, 17, 0x4204, 7
+_LISTEN, _TRACE_EXIT = 0x4208, 0x40
 _EVENT_STOP = 128
 _WALL = 0x40000000
 _PRSTATUS, _FLOATING, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
@@ -50,6 +51,23 @@ def refusal(pid: int) -> TerraceError:
         f"process {pid} may not be read: that needs the rights of ptrace, so the same user and "
         "/proc/sys/kernel/yama/ptrace_scope 0, or CAP_SYS_PTRACE (root), and no other debugger"
     )
+
+
+def seize_until_exit(pid: int) -> None:
+    """The process goes on; its first thread stops when it exits. Raises OSError."""
+    _ptrace(_SEIZE, pid, 0, _TRACE_EXIT)
+
+
+def go_on(tid: int, signal_number: int = 0) -> None:
+    """With a signal that it has been stopped for."""
+    with contextlib.suppress(OSError):
+        _ptrace(_CONT, tid, 0, signal_number)
+
+
+def listen(tid: int) -> None:
+    """It stays stopped, as without a tracer."""
+    with contextlib.suppress(OSError):
+        _ptrace(_LISTEN, tid)
 
 
 def thread_of(tid: int, general: bytes, others: bytes = b"") -> Thread:

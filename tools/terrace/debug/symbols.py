@@ -101,3 +101,8 @@ def name_of(path: str, offset: int) -> str:
     """The symbol at an offset from where the file's beginning is mapped; else file+offset."""
     name = _symbols(path).name_at(offset)
     return _demangled(name) if name else f"{path.rpartition('/')[2]}+{offset:#x}"
+
+
+def function_in(path: str, offset: int) -> str | None:
+    """The symbol at an offset, as the file has it."""
+    return _symbols(path).name_at(offset)

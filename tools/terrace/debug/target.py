@@ -59,6 +59,7 @@ class Target(ABC):
     title: str
     memory: Memory
     chosen: int = 0  # of its heaps
+    root: str = ""  # where its files are, if it may see others than this process
 
     @abstractmethod
     def mappings(self) -> list[Mapping]: ...

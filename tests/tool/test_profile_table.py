@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The table of samples as a recorded one has it, and names of addresses in a real object."""
+
+import math
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+for module in ("numpy", "elftools", "rich", "google.protobuf"):
+    pytest.importorskip(module)
+
+# ruff: noqa: E402 - what follows needs these
+import numpy as np
+from elftools.elf.elffile import ELFFile
+from terrace.debug.layout import Layout
+from terrace.debug.memory import Copy, Mapping, Segment
+from terrace.debug.target import Capture, Found, Target
+from terrace.errors import TerraceError
+from terrace.debug.sampled import symbolizer as symbolizer_module
+from terrace.debug.sampled.stacks import Reader
+from terrace.profile.collect import profile_of
+from terrace.debug.sampled.images import Images, build_id
+from terrace.debug.sampled.symbolizer import Symbolizer, demangled
+from terrace.debug.sampled.table import Table
+from terrace.profile.watch import Watch
+
+DESCRIPTOR, PROFILE, CHUNK = 0x1000, 0x8000, 0x20000
+PER_CHUNK, CHUNKS = 4, 2
+
+PROFILE_FIELDS = {
+    "period": (0, 8, 1), "mode": (8, 8, 1), "chunks": (16, 8, CHUNKS), "copies": (32, 8, CHUNKS),
+    "used": (48, 4, 1), "taken": (56, 8, 1), "dropped": (64, 8, 1), "lost": (72, 8, 1),
+    "mark": (80, 8, 1), "per_chunk": (PER_CHUNK, 0, 0),
+}  # fmt: skip
+SAMPLE_FIELDS = {
+    "address": (0, 8, 1), "size": (8, 8, 1), "weighed": (16, 8, 1), "period": (24, 8, 1),
+    "time": (32, 8, 1), "tid": (40, 4, 1), "version": (44, 4, 1), "state": (48, 4, 1),
+    "next": (52, 4, 1), "born": (56, 8, 1), "died": (64, 8, 1), "depth": (72, 2, 1),
+    "has_copy": (74, 2, 1), "pcs": (80, 8, 6),
+}  # fmt: skip
+SAMPLE = 128
+PERIOD = 1000
+
+
+def descriptor(with_profile: bool = True) -> bytes:
+    addresses = {"heap": 0x7000, "version": 0x7800, "profile": PROFILE}
+    fields = {"profile": (0, 96, 1), "sample": (0, SAMPLE, 1), "stack_copy": (0, 8192, 1)}
+    fields |= {f"profile.{name}": field for name, field in PROFILE_FIELDS.items()}
+    fields |= {f"sample.{name}": field for name, field in SAMPLE_FIELDS.items()}
+    if not with_profile:
+        addresses.pop("profile")
+        fields = {}
+    header = struct.pack("<16s6I", b"terrace-debug", 1, 40, 32, len(addresses), 40, len(fields))
+    words = [struct.pack("<24sQ", name.encode(), at) for name, at in addresses.items()]
+    words += [struct.pack("<28s3I", name.encode(), *field) for name, field in fields.items()]
+    return b"".join((header, *words))
+
+
+def record(**values: int | list[int]) -> bytes:
+    raw = bytearray(SAMPLE)
+    given = {"size": 100, "weighed": 112, "period": PERIOD, "version": 2, "state": 1, **values}
+    for name, value in given.items():
+        offset, size, _ = SAMPLE_FIELDS[name]
+        for i, number in enumerate(value if isinstance(value, list) else [value]):
+            raw[offset + i * size : offset + (i + 1) * size] = number.to_bytes(size, "little")
+    return bytes(raw)
+
+
+def memory(records: list[bytes], mark: int = 3, **more: int) -> Copy:
+    profile = bytearray(96)
+    chunks = [CHUNK + i * PER_CHUNK * SAMPLE for i in range(-(-len(records) // PER_CHUNK))]
+    numbers = {"period": PERIOD, "used": len(records), "taken": 9, "mark": mark, **more}
+    for name, value in numbers.items():
+        offset, size, _ = PROFILE_FIELDS[name]
+        profile[offset : offset + size] = value.to_bytes(size, "little")
+    profile[16 : 16 + 8 * len(chunks)] = struct.pack(f"<{len(chunks)}Q", *chunks)
+    table = b"".join(records).ljust(PER_CHUNK * CHUNKS * SAMPLE, b"\0")
+    parts = ((DESCRIPTOR, descriptor()), (PROFILE, bytes(profile)), (CHUNK, table))
+    return Copy([Segment(at, np.frombuffer(raw, np.uint8)) for at, raw in parts])
+
+
+class Recorded(Target):
+    """A process of which only this is known."""
+
+    title = "process 7 (recorded)"
+
+    def __init__(self, copy: Copy, mappings: list[Mapping] | None = None) -> None:
+        self.memory = copy
+        self._mappings = mappings or []
+        self.heaps = [Found(Layout(copy, DESCRIPTOR), None, Mapping(0, 1, "r--p", 0, "/shop"))]
+
+    def mappings(self) -> list[Mapping]:
+        return self._mappings
+
+    def capture(self, *_: object) -> Capture:
+        raise NotImplementedError
+
+    def descriptors(self) -> list:
+        raise NotImplementedError
+
+
+RECORDS = [
+    record(address=0, state=0),  # the first is never used
+    record(address=0x100, pcs=[1, 2, 3], depth=3, tid=7, time=5),
+    record(address=0x200, born=3),  # not live yet at the peak
+    record(address=0x300, state=2, died=3),  # freed since the peak
+    record(address=0x400, state=2, died=2),  # freed since an earlier one
+    record(address=0x500, version=3),  # half written
+    record(address=0x600, size=1 << 20, weighed=1 << 20),
+]
+
+
+def test_samples_stand_for_what_is_live_and_what_was_at_the_peak() -> None:
+    copy = memory(RECORDS)
+    found = list(Table(Layout(copy, DESCRIPTOR), copy).samples())
+    assert [(s.address, s.is_live, s.at_peak) for s in found] == [
+        (0x100, True, True), (0x200, True, False), (0x300, False, True), (0x600, True, True),
+    ]  # fmt: skip
+    assert found[0].pcs == (1, 2, 3)
+    assert found[0].weight == pytest.approx(1 / (1 - math.exp(-0.112)))
+    assert found[-1].weight == 1
+
+
+def test_a_profile_sums_the_weights() -> None:
+    reader = Reader(Recorded(memory(RECORDS, lost=2)))
+    weight = 1 / (1 - math.exp(-0.112))
+    live = profile_of(reader, reader.samples())
+    assert live.total.bytes == pytest.approx(2 * weight * 100 + (1 << 20))
+    assert live.total.objects == pytest.approx(2 * weight + 1)
+    assert live.notes == ["2 samples did not fit into the table: a longer period loses none"]
+    peak = profile_of(reader, reader.samples(), peak=True)
+    assert peak.samples == 3 and peak.what == "in use at the peak"
+
+
+def test_only_what_is_new_counts_while_one_looks() -> None:
+    reader = Reader(Recorded(memory(RECORDS[:2])))
+    watch = Watch(lambda: reader, reader)
+    later = Reader(Recorded(memory(RECORDS, taken=12)))
+    fresh, notes = watch.stop(later)
+    assert sorted(s.address for s in fresh.values()) == [0x200, 0x300, 0x600]
+    assert notes == []
+    assert (
+        "1 sample of 4 came and went"
+        in Watch(lambda: reader, reader).stop(Reader(Recorded(memory(RECORDS, taken=13))))[1][0]
+    )
+
+
+def test_an_older_library_and_one_that_does_not_sample_are_named() -> None:
+    raw = np.frombuffer(descriptor(with_profile=False), np.uint8)
+    old = Copy([Segment(DESCRIPTOR, raw)])
+    with pytest.raises(TerraceError, match="has no profiler"):
+        Table(Layout(old, DESCRIPTOR), old)
+    with pytest.raises(TerraceError, match="TERRACE_PROFILE=524288"):
+        Reader(Recorded(memory([], period=0, taken=0))).expect_samples()
+
+
+SOURCE = """
+#include <stdlib.h>
+void *volatile kept;
+static inline __attribute__((always_inline)) void inner(int n) {
+  kept = malloc(n);
+  kept = kept;
+}
+void outer(int n) { inner(n); kept = 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    directory = tmp_path_factory.mktemp("object")
+    source = directory / "shop.c"
+    source.write_text(SOURCE, encoding="utf-8")
+    path = directory / "shop.so"
+    options = ["-g", "-O1", "-fPIC", "-shared", "-Wl,--build-id=0x0123456789abcdef"]
+    subprocess.run([compiler, *options, "-o", path, source], check=True)
+    return path
+
+
+def images(path: Path, base: int = 0x7F0000000000) -> tuple[Images, int, int]:
+    """As mapped at an address; where outer() begins and ends."""
+    with path.open("rb") as file:
+        elf = ELFFile(file)
+        symbol = next(s for s in elf.get_section_by_name(".symtab").iter_symbols()
+                      if s.name == "outer")  # fmt: skip
+    raw = np.frombuffer(path.read_bytes(), np.uint8)
+    size = -(-len(raw) // 4096) * 4096
+    mappings = [Mapping(base, base + size, "r-xp", 0, str(path))]
+    copy = Copy([Segment(base, raw)])
+    assert build_id(copy, base).hex() == "0123456789abcdef"
+    start = base + symbol["st_value"]
+    return Images(mappings, copy), start, start + symbol["st_size"]
+
+
+def test_inlined_functions_and_lines_are_named(shared: Path) -> None:
+    pytest.importorskip("drgn")
+    found, start, end = images(shared)
+    places = Symbolizer(found).locations(set(range(start + 1, end)))
+    within = [place for place in places.values() if len(place.lines) == 2]
+    assert within
+    inner, outer = within[0].lines
+    assert (inner.function, inner.place) == ("inner", "shop.c:5")
+    assert (outer.function, outer.place) == ("outer", "shop.c:8")
+    assert within[0].region is not None and within[0].region.build_id == "0123456789abcdef"
+
+
+def test_without_drgn_functions_are_named(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolizer_module, "drgn", None)
+    found, start, _ = images(shared)
+    places = Symbolizer(found).locations({start + 4, start - 0x7E0000000000})
+    assert [line.function for line in places[start + 4].lines] == ["outer"]
+    assert places[start - 0x7E0000000000].lines[0].function.startswith("0x")
+
+
+def test_another_file_than_the_process_had_gives_no_names(shared: Path, tmp_path: Path) -> None:
+    pytest.importorskip("drgn")
+    found, start, _ = images(shared)
+    data = bytearray(shared.read_bytes())
+    at = data.index(bytes.fromhex("0123456789abcdef"))
+    data[at] ^= 1
+    other = tmp_path / "shop.so"
+    other.write_bytes(data)
+    image = found.images[0]
+    found.images[0] = type(image)(
+        "/gone/shop.so", str(other), image.start, image.end, image.build_id
+    )
+    place = Symbolizer(found).locations({start + 4})[start + 4]
+    assert place.lines[0].function.startswith("shop.so+0x")
+
+
+def test_names_of_the_linker_are_undone_at_once() -> None:
+    if shutil.which("c++filt") is None:
+        pytest.skip("no c++filt")
+    assert demangled(["_ZN5Cache6insertEi", "main"]) == {"_ZN5Cache6insertEi": "Cache::insert"}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The samples of a process, and the names of their stacks."""
+
+from collections.abc import Iterable
+
+from terrace.debug.sampled.frames import Line, Location, Stack
+from terrace.debug.sampled.images import Images
+from terrace.debug.sampled.symbolizer import Symbolizer
+from terrace.debug.sampled.table import Key, Sample, Table
+from terrace.debug.target import Target
+from terrace.errors import TerraceError
+from terrace.messages import count
+
+_NO_STACK = (Location(0, (Line("(no stack)"),)),)
+
+
+class Stacks:
+    """Names the stacks of one process."""
+
+    def __init__(self, target: Target) -> None:
+        self._images = Images(target.mappings(), target.memory, target.root)
+        self._symbolizer = Symbolizer(self._images)
+        # Where Terrace is part of the program, names tell its functions from the program's.
+        self._libraries = {f.mapping.path for f in target.heaps if ".so" in f.mapping.path}
+
+    def _pcs(self, sample: Sample) -> tuple[int, ...]:
+        """Without the library's own functions and what is no code."""
+        unwound = self._symbolizer.stack_of(sample.copy) if sample.copy is not None else ()
+        kept: list[int] = []
+        for pc in unwound or sample.pcs:
+            region = self._images.region(pc - 1)
+            if region is None and not unwound:
+                break  # what follows is no frame pointer
+            if kept or region is None or region.path not in self._libraries:
+                kept.append(pc)
+        return tuple(kept)
+
+    def named(self, samples: Iterable[Sample]) -> list[tuple[Sample, Stack]]:
+        found = [(sample, self._pcs(sample)) for sample in samples]
+        locations = self._symbolizer.locations({pc for _, pcs in found for pc in pcs})
+        return [(s, tuple(locations[pc] for pc in pcs) or _NO_STACK) for s, pcs in found]
+
+
+class Reader:
+    """The tables of a process: one for each heap that samples."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.tables = [Table(found.layout, target.memory) for found in target.heaps]
+
+    @property
+    def period(self) -> int:
+        return max(table.period for table in self.tables)
+
+    @property
+    def taken(self) -> int:
+        return sum(table.taken for table in self.tables)
+
+    def samples(self) -> dict[Key, Sample]:
+        return {(i, *s.key): s for i, table in enumerate(self.tables) for s in table.samples()}
+
+    def expect_samples(self) -> None:
+        """Else there is nothing to show, and a line says what to do."""
+        if self.period or self.taken:
+            return
+        pid = getattr(self.target, "pid", None)
+        by_hand = f"`terrace profile --start {pid}`, or " if pid else ""
+        raise TerraceError(
+            f"{self.target.title} does not sample its allocations: switch that on by {by_hand}"
+            "TERRACE_PROFILE=524288 in its environment at its start"
+        )
+
+    def notes(self) -> list[str]:
+        lost = sum(table.lost for table in self.tables)
+        if not lost:
+            return []
+        return [f"{count(lost, 'sample')} did not fit into the table: a longer period loses none"]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""From the words of `terrace profile` to a profile and where it goes."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from terrace import launch, messages
+from terrace.checkout import Checkout
+from terrace.debug import damage
+from terrace.debug.live import LiveTarget
+from terrace.debug.reports import open_target
+from terrace.debug.sampled.stacks import Reader
+from terrace.errors import TerraceError
+from terrace.library import find_library
+from terrace.profile import output, program, switch
+from terrace.profile.collect import profile_of
+from terrace.profile.model import Profile
+from terrace.profile.watch import Watch, wait
+
+_ELF_CORE = (4).to_bytes(2, "little")
+
+
+def _opened(pid: int) -> Reader:
+    return Reader(LiveTarget(pid))
+
+
+def _is_target(words: list[str]) -> bool:
+    """A process or a core file, rather than a program to start."""
+    path = Path(words[0])
+    if len(words) > 1 or not path.is_file():
+        return len(words) == 1 and words[0].isdecimal()
+    if not os.access(path, os.X_OK):
+        return True
+    with path.open("rb") as file:
+        return file.read(18)[16:] == _ELF_CORE
+
+
+def of_target(name: str, options: argparse.Namespace) -> Profile:
+    """Of a process that runs, or a core file."""
+    target = open_target(name)
+    if options.seconds is not None and not isinstance(target, LiveTarget):
+        raise TerraceError("--seconds: a core file does not change", 2)
+    if options.allocated and options.seconds is None:
+        raise TerraceError(
+            "--allocated: of what was freed nothing is kept: say by --seconds N how long to look", 2
+        )
+    with damage.expected("profile"):
+        reader = Reader(target)
+        reader.expect_samples()
+        if options.seconds is None or not isinstance(target, LiveTarget):
+            return profile_of(reader, reader.samples(), options.peak)
+        watch = Watch(lambda: Reader(target), reader)
+        wait(options.seconds, target.pid)
+        fresh, notes = watch.stop(reader)
+        seen = watch.seen if options.allocated else None
+        profile = profile_of(reader, fresh, options.peak, seen)
+        profile.duration = int(options.seconds * 1e9)
+        profile.show_allocated = options.allocated
+        profile.title += f", what it allocated in {options.seconds:g} s"
+        profile.notes += notes if options.allocated else []
+        return profile
+
+
+class _OfProgram:
+    """What is known of a program as it exits."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._options = options
+        self._watch: Watch | None = None
+        self.profile: Profile | None = None
+        self.error = TerraceError("the program has ended before it could be looked at")
+
+    def started(self, pid: int) -> None:
+        if self._options.allocated:
+            self._watch = Watch(lambda: _opened(pid))
+
+    def exiting(self, pid: int) -> None:
+        try:
+            with damage.expected("profile"):
+                self.profile = self._read(pid)
+        except TerraceError as error:  # the program has to end, whatever becomes of the report
+            self.error = error
+
+    def _read(self, pid: int) -> Profile:
+        reader = _opened(pid)
+        reader.expect_samples()
+        samples = reader.samples()
+        notes: list[str] = []
+        if self._watch is not None:
+            samples, notes = self._watch.stop(reader)
+        seen = self._watch.seen if self._watch is not None else None
+        profile = profile_of(reader, samples, self._options.peak, seen)
+        profile.show_allocated = self._options.allocated
+        profile.notes += notes
+        return profile
+
+
+def run_program(words: list[str], options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The exit status is the program's."""
+    if options.seconds is not None:
+        raise TerraceError("--seconds is for a process that runs already", 2)
+    found = _OfProgram(options)
+    tracer = program.Tracer(found.started, found.exiting)
+    ending = program.run(words, str(find_library(checkout)), options.period, tracer)
+    if found.profile is None:
+        messages.say(f"no profile: {found.error}", always=True)
+    else:
+        found.profile.title += ", at its exit" if not options.peak else ""
+        output.write(found.profile, options.chosen_format, options.output)
+    return launch.end_like(ending)
+
+
+def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The exit status."""
+    options.chosen_format = output.chosen_format(options.format, options.output)
+    output.expect_writable(options.output)
+    if options.start is not None:
+        return switch.start(options.start, switch.bytes_of(options.period), options.stack_copies)
+    try:
+        if options.diff is not None:
+            from terrace.profile.pprof import load
+
+            before, after = map(load, options.diff)
+            output.write(after, options.chosen_format, options.output, before)
+        elif not options.words:
+            raise TerraceError("profile: name a process, a core file, or -- PROGRAM", 2)
+        elif _is_target(options.words):
+            profile = of_target(options.words[0], options)
+            output.write(profile, options.chosen_format, options.output)
+        else:
+            return run_program(options.words, options, checkout)
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

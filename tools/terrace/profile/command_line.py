@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace profile`: its words. What it needs is not loaded before it is called."""
+
+import argparse
+import importlib.util
+
+from terrace.arguments import Commands
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.prepare import prepare
+
+_PACKAGES = {
+    "numpy": "numpy", "elftools": "pyelftools", "rich": "rich", "google.protobuf": "protobuf",
+}  # fmt: skip
+_FORMATS = ("pprof", "collapsed", "flamegraph", "speedscope", "text")
+
+
+def add_parser(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "profile",
+        help="which code holds the memory of a process, of a core file, or of a program to run",
+        usage="terrace profile [OPTIONS] PID | CORE | -- PROGRAM [ARGUMENT ...]\n"
+        "       terrace profile --start PID [--period BYTES] [--stack-copies]\n"
+        "       terrace profile --diff A B [-o FILE] [--format FORMAT]",
+        description="Reads the samples of allocations that Terrace keeps, from outside. Without "
+        "options: a table of what is in use, by the code that has allocated it.",
+    )
+    parser.add_argument("--peak", action="store_true", help="what was in use at the peak")
+    parser.add_argument(
+        "--allocated", action="store_true", help="what was allocated, also what was freed since"
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="N", help="only what is allocated in the next N seconds"
+    )
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", help="write FILE: .pb.gz for pprof, .html, .json, .txt"
+    )
+    parser.add_argument("--format", choices=_FORMATS, help="else by FILE's ending, or a table")
+    parser.add_argument(
+        "--start", type=int, metavar="PID", help="let a running process sample its allocations"
+    )
+    parser.add_argument(
+        "--period", metavar="BYTES", help="mean bytes between samples: 512k, or 0 to end it"
+    )
+    parser.add_argument(
+        "--stack-copies", action="store_true",
+        help="sample the stack's top, too: for programs without frame pointers",
+    )  # fmt: skip
+    parser.add_argument(
+        "--diff", nargs=2, metavar=("A", "B"), help="what grew between two files of pprof's format"
+    )
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    parser.set_defaults(act=act)
+
+
+def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
+    """The command."""
+    missing = [package for module, package in _PACKAGES.items() if not _is_there(module)]
+    if missing and checkout is None:
+        raise TerraceError(f"profile needs {', '.join(missing)}: pip install 'terrace[profile]'")
+    if missing and checkout is not None:
+        prepare(checkout, (), ("debug", "profile"), ("python",))  # nothing is built
+    from terrace.profile.command import run
+
+    return run(options, checkout)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package it is in
+        return False
