@@ -6,7 +6,17 @@
 #include "base/text.h"
 #include "os/environment.h"
 
+#if !defined(TERRACE_CHECK_DEFAULT)
+#define TERRACE_CHECK_DEFAULT nullptr
+#endif
+
 namespace terrace::check {
+namespace {
+
+// Of a build that is for debugging.
+constexpr const char* without_variable = TERRACE_CHECK_DEFAULT;
+
+}  // namespace
 
 bool parse_options(std::string_view text, Options& out) noexcept {
   if (text == "0") return true;
@@ -28,7 +38,8 @@ bool parse_options(std::string_view text, Options& out) noexcept {
 
 Options read_options() noexcept {
   Options o;
-  const char* const value = os::environment("TERRACE_CHECK");
+  const char* value = os::environment("TERRACE_CHECK");
+  if (value == nullptr) value = without_variable;
   if (value == nullptr || parse_options(value, o)) return o;
   warn("TERRACE_CHECK", value, "none of 0, 1[,sample:N][,quarantine:BYTES]; ignored");
   return {};

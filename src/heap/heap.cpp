@@ -31,7 +31,7 @@ constexpr Heap::Redirect to_checker{
 
 constexpr std::size_t max_random_line_size = ~std::size_t{0} / 2;  // beyond, the sum might wrap
 constexpr std::size_t worth_knowing_zero = 32 * kib;               // calloc: beyond, a fresh span saves clearing
-constexpr std::size_t worth_purging = 16 * kib;                    // realloc: behind what a block was shortened to
+constexpr std::size_t rest_worth_purging = 16 * kib;               // realloc: behind what a block was shortened to
 
 }  // namespace
 
@@ -244,7 +244,7 @@ std::size_t room_to_grow(std::size_t size, std::size_t have) noexcept {
 void give_end_back(void* block, std::size_t have, std::size_t size) noexcept {
   const std::uintptr_t page = os::page_size(), end = address_of(block) + have;
   const std::uintptr_t from = round_up(address_of(block) + size, page);
-  if (end >= from + worth_purging)
+  if (end >= from + rest_worth_purging)
     os::purge(static_cast<std::byte*>(block) + (from - address_of(block)), end - end % page - from);
 }
 

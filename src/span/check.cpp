@@ -3,12 +3,6 @@
 #include "span/spans.h"
 
 namespace terrace::span {
-namespace {
-
-std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
-
-}  // namespace
-
 // A free span and the state of the granule before it.
 const char* Spans::check_free(GranuleIndex first, GranuleIndex before) noexcept {
   const Record& r = record(first);

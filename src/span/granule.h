@@ -13,6 +13,7 @@ namespace terrace::span {
 /// At least the largest page size, so that any granule can be purged on its own.
 inline constexpr std::size_t granule_shift = 16;
 inline constexpr std::size_t granule_size = std::size_t{1} << granule_shift;
+constexpr std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
 /// Four TiB of addresses, so that the heap goes on behind a terabyte that somebody else reserved; only what is used is mapped.
 inline constexpr std::uint32_t max_granules = 1U << 26;
 

@@ -8,8 +8,6 @@
 namespace terrace::span {
 namespace {
 
-std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
-
 // The kernel holds the process's map of memory, for reading at least, as long as one call takes; a thread that maps memory
 // waits for that. About a millisecond.
 constexpr std::size_t piece = 32 * mib;

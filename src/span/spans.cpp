@@ -7,7 +7,6 @@ namespace terrace::span {
 namespace {
 
 bool is_free(State s) noexcept { return s == State::clean || s == State::dirty; }
-std::uint64_t bytes_of(std::uint32_t granules) noexcept { return std::uint64_t{granules} << granule_shift; }
 // Granules that a span has to have beside those that are wanted.
 std::uint32_t slack(std::size_t align) noexcept {
   return align > granule_size ? static_cast<std::uint32_t>((align >> granule_shift) - 1) : 0;

@@ -21,7 +21,7 @@ terrace::umem::Log* umem_slab_log __attribute__((visibility("default")));
 namespace terrace::umem {
 namespace {
 
-constexpr unsigned most_frames = 32;
+constexpr unsigned frames_logged = 32;
 
 // What an event is not without.
 struct Needed {
@@ -54,8 +54,8 @@ void for_each_log(Use use) noexcept {
 
 void add_with_stack(Log& log, Happened what, const Cache* cache, const void* object, std::uint64_t size) noexcept {
   const int saved = errno;
-  const void* stack[most_frames];
-  const unsigned depth = os::capture_stack(stack, min_of(options.frames, most_frames));
+  const void* stack[frames_logged];
+  const unsigned depth = os::capture_stack(stack, min_of(options.frames, frames_logged));
   const Event e{.object = object,
                 .cache = cache,
                 .nanoseconds = os::monotonic_nanoseconds(),

@@ -18,7 +18,7 @@ namespace terrace::umem {
 namespace {
 
 constinit os::RankedMutex<os::Rank::messages> mutex;
-constexpr unsigned most_frames = 32;
+constexpr unsigned frames_shown = 32;
 
 void keep(std::string_view text) noexcept {
   const os::LockGuard guard(mutex);
@@ -61,8 +61,8 @@ void say_stack(const void* const* frames, unsigned depth) noexcept {
 }
 
 void say_stack() noexcept {
-  const void* frames[most_frames];
-  say_stack(frames, os::capture_stack(frames, most_frames));
+  const void* frames[frames_shown];
+  say_stack(frames, os::capture_stack(frames, frames_shown));
 }
 
 namespace {

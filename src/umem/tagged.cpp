@@ -19,7 +19,7 @@ namespace {
 
 using Tag = MallocTag;
 constexpr std::uint32_t freed_stat = 0xdeadbeef;
-constexpr std::size_t usual_alignment = 16, tags = 2 * sizeof(Tag);
+constexpr std::size_t tagged_alignment = 16, tags = 2 * sizeof(Tag);
 
 Tag& tag_before(void* p, unsigned nth = 1) noexcept { return static_cast<Tag*>(p)[-static_cast<int>(nth)]; }
 
@@ -55,7 +55,7 @@ Block block_at(void* p) noexcept {
 bool may_have_tag(const void* p) noexcept {
   const auto* const at = static_cast<const std::byte*>(p);
   if (const Walled* const w = walled_at(p)) return w->in_use && at - tags >= w->pages && at < w->pages + w->bytes;
-  return address_of(p) % usual_alignment == 0 && heap.spans().window().contains(at - tags) &&
+  return address_of(p) % tagged_alignment == 0 && heap.spans().window().contains(at - tags) &&
          heap.spans().window().contains(at);
 }
 
@@ -89,7 +89,7 @@ void* allocate_usual(std::size_t size) noexcept {
   std::size_t total = 0;
   if (__builtin_add_overflow(size, tags, &total)) return nullptr;
   const bool to_be_walled = is_to_be_walled(size);
-  void* all = to_be_walled || is_apart(total) ? allocate_walled_by_size(total, usual_alignment, tags, !to_be_walled) : nullptr;
+  void* all = to_be_walled || is_apart(total) ? allocate_walled_by_size(total, tagged_alignment, tags, !to_be_walled) : nullptr;
   const bool walled = all != nullptr;
   if (!walled && !to_be_walled) all = allocate_unwalled_by_size(total);
   auto* const memory = static_cast<std::byte*>(all);
@@ -125,7 +125,7 @@ void* allocate_aligned(std::size_t size, std::size_t align) noexcept {
 }
 
 void* try_allocate(std::size_t size, std::size_t align) noexcept {
-  return align <= usual_alignment ? allocate_usual(size) : allocate_aligned(size, align);
+  return align <= tagged_alignment ? allocate_usual(size) : allocate_aligned(size, align);
 }
 
 // As umem_alloc(): with `mtbf` some fail, and with `checknull` no other one may.
@@ -163,7 +163,7 @@ void* reallocate(void* p, std::size_t size) noexcept {
     have = b.size;
     if (size == have) return p;
   }
-  void* const fresh = allocate(size, usual_alignment);
+  void* const fresh = allocate(size, tagged_alignment);
   if (fresh == nullptr) {
     errno = ENOMEM;
     return nullptr;

@@ -13,7 +13,7 @@ namespace {
 using level::Slot;
 
 constexpr unsigned words = level::large_words;
-constexpr std::uint64_t calls_between_ticks = 64;
+constexpr std::uint64_t large_calls_between_ticks = 64;
 
 constexpr std::size_t most_in(unsigned word) noexcept { return (2 * SizeRule::largest) << word; }
 
@@ -52,7 +52,7 @@ void* LargeSlots::take(std::size_t size, bool zeroed) noexcept {
   // Counted as Slot::popped is, for statistics.
   const std::uint64_t reused = __atomic_load_n(&slot->large_reused, __ATOMIC_RELAXED) + 1;
   __atomic_store_n(&slot->large_reused, reused, __ATOMIC_RELAXED);
-  if (reused % calls_between_ticks == 0) {
+  if (reused % large_calls_between_ticks == 0) {
     upkeep::tick(maintenance_);
     upkeep::keep_bound(maintenance_);
   }

@@ -8,8 +8,8 @@ namespace terrace::os {
 namespace {
 
 void (*on_fault)(const Fault& fault) noexcept = nullptr;
-struct sigaction previous {};                // the program's
-constinit thread_local bool inside = false;  // the program's handler has called ours, which it found installed
+struct sigaction previous {};                    // the program's
+constinit thread_local bool in_handler = false;  // the program's handler has called ours, which it found installed
 
 const void* code_of(const ucontext_t& context) noexcept {
 #if defined(__x86_64__)
@@ -35,20 +35,20 @@ bool is_function(const struct sigaction& action) noexcept {
 // The program's own action: its handler is called. The default action is put back: the instruction faults again when we
 // return, and the core shows it. A signal that somebody sent does not come again by itself.
 void pass_on(int number, siginfo_t* info, void* context) noexcept {
-  if (!is_function(previous) || inside) {
+  if (!is_function(previous) || in_handler) {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     sigaction(number, &standard, nullptr);
     if (info->si_code <= 0) raise(number);
     return;
   }
-  inside = true;
+  in_handler = true;
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(number, info, context);
   } else {
     previous.sa_handler(number);
   }
-  inside = false;
+  in_handler = false;
 }
 
 void handle(int number, siginfo_t* info, void* context) noexcept {

@@ -12,8 +12,6 @@
 namespace terrace::os {
 namespace {
 
-long word(const void* p) noexcept { return static_cast<long>(reinterpret_cast<std::uintptr_t>(p)); }
-
 long open_file(const char* path, int flags, int mode) noexcept {
   return arch::raw_syscall(SYS_openat, AT_FDCWD, word(path), flags, mode);
 }

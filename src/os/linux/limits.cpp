@@ -22,8 +22,6 @@ struct Room {
   char groups[4096];  // /proc/self/cgroup
 };
 
-long word(const void* p) noexcept { return static_cast<long>(reinterpret_cast<std::uintptr_t>(p)); }
-
 // The part before the first `end`, which is removed with it.
 std::string_view cut(std::string_view& text, char end) noexcept {
   const std::size_t at = min_of(text.find(end), text.size());

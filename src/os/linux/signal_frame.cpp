@@ -7,7 +7,7 @@
 namespace terrace::os {
 namespace {
 
-constexpr unsigned most_frames = 512;
+constexpr unsigned frames_looked_at = 512;
 
 // A handler returns to code that asks the kernel to go back to what was interrupted: on x86-64 libc's, on arm64 the vDSO's.
 // Debuggers know it by its instructions, too.
@@ -28,8 +28,8 @@ bool is_on_alternate_stack() noexcept {
 
 bool in_signal_handler() noexcept {
   if (is_on_alternate_stack()) return true;
-  const void* frames[most_frames];
-  const unsigned n = capture_stack(frames, most_frames);
+  const void* frames[frames_looked_at];
+  const unsigned n = capture_stack(frames, frames_looked_at);
   for (unsigned i = 0; i < n; ++i) {
     if (is_trampoline(frames[i])) return true;
   }
