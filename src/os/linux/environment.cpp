@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "os/environment.h"
 
+#include "base/report.h"
 #include "os/auxv.h"
 #include "os/metadata.h"
 #include "os/mutex.h"
@@ -11,10 +12,17 @@
 #include <string_view>
 #include <unistd.h>
 
+extern "C" {
+// Defined by the program, or not: include/terrace/options.h.
+extern const char* terrace_options __attribute__((weak, visibility("default")));
+}
+
 namespace terrace::os {
 namespace {
 
 constexpr std::string_view prefixes[] = {"TERRACE_", "UMEM_"};
+constexpr std::string_view names[] = {"TERRACE_RUNG",  "TERRACE_PLACEMENT", "TERRACE_BUDGET",    "TERRACE_DECAY_MS",
+                                      "TERRACE_CHECK", "TERRACE_STATS",     "TERRACE_STATS_FILE"};
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
 // Together, so that a start touches one page.
@@ -32,6 +40,36 @@ void keep(const char* entry) noexcept {
   if (length >= room - own.used) return;
   std::memcpy(own.copies + own.used, entry, length);
   own.used += length;
+}
+
+bool is_option(std::string_view word) noexcept {
+  const std::string_view name = word.substr(0, word.find('='));
+  for (const std::string_view each : names) {
+    if (name == each) return name.size() < word.size();
+  }
+  return false;
+}
+
+// Behind the environment's, which are found first.
+void keep_options_of_program() noexcept {
+  if (&terrace_options == nullptr || terrace_options == nullptr) return;
+  for (std::string_view rest = terrace_options; !rest.empty();) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : rest.size());
+    if (word.empty()) continue;
+    char* const copy = own.copies + own.used;
+    if (word.size() + 1 >= room - own.used) {
+      warn("terrace_options", terrace_options, "too long; the rest is ignored");
+      return;
+    }
+    std::memcpy(copy, word.data(), word.size());
+    if (is_option(word)) {
+      own.used += word.size() + 1;
+    } else {
+      warn("terrace_options", copy, "no NAME=VALUE of an option; ignored");
+      std::memset(copy, 0, word.size());
+    }
+  }
 }
 
 // Constructors of other libraries may allocate before libc has set `environ` in this object's view.
@@ -57,6 +95,7 @@ void keep_environment(char* const* variables) noexcept {
   } else {
     for (; *variables != nullptr; ++variables) keep(*variables);
   }
+  keep_options_of_program();
   own.kept.store(true, std::memory_order_release);  // [E1]
 }
 
