@@ -45,6 +45,13 @@ class alignas(128) Client {
     }
     give(block);
   }
+  /// What is left in a table at its end.
+  template <typename Table>
+  void put_all(const Table& table) {
+    for (void* const block : table) {
+      if (block != nullptr) put(block);
+    }
+  }
 
   // Blocks into which the program writes what it likes.
   void* take(std::size_t size) {

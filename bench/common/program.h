@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// What all programs that measure malloc by a fixed amount of work have in common. A program is a class derived from Program
-// with a constructor (const Options&, const Run&) and work(client, slot), called on every thread at the same time. Options:
+// What all programs that measure malloc by a fixed amount of work have in common. A program is a class derived from Program,
+// its options in its fields, with work(client, slot), called on every thread at the same time. All have these:
 //
 //   threads=1   work=1 (how much, per thread)   seed=1
 //   latency=1   times every call; slower, so `seconds` are not to be compared
@@ -56,11 +56,23 @@ struct Run {
 /// What a program may do besides its work; by the main thread, on the first client.
 class Program {
  public:
+  Program(const Options& options, const Run& run) : options_(options), run_(run) {}
+
   template <typename Client>
   void prepare(Client&) {}  // before the threads begin
   template <typename Client>
   void finish(Client&) {}  // after they have ended; still measured
   void report(Line&) const {}
+
+ protected:
+  std::size_t number(const char* key, std::size_t otherwise, std::size_t least = 1, std::size_t most = SIZE_MAX) const {
+    const std::size_t found = options_.number(key, otherwise);
+    if (found < least || found > most) Options::fail(key);
+    return found;
+  }
+
+  const Options& options_;
+  const Run run_;
 };
 
 /// In nanoseconds, without what the reading of the clock takes.

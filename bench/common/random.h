@@ -30,7 +30,7 @@ class Random {
 };
 
 /// Mostly small: a power of two between 2^low and 2^high, the lesser of two draws, and something below it on top.
-inline std::size_t mostly_small(Random& random, unsigned low, unsigned high) {
+inline std::size_t mostly_small(Random& random, std::size_t low, std::size_t high) {
   const std::size_t a = random.between(low, high - 1);
   const std::size_t b = random.between(low, high - 1);
   const std::size_t power = std::size_t{1} << (a < b ? a : b);

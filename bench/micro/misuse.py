@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
     rows: dict[str, list[list[object]]] = {"seconds": [], "peak_rss": []}
     for program in PROGRAMS:
         for threads in (1, 2):
-            alone = self_measured(options.build, f"micro/bench_{program}", f"threads={threads}", f"work={scale}", "settled=0")
+            alone = self_measured(options.build, "micro/bench_micro", program, f"threads={threads}", f"work={scale}", "settled=0")
 
             def measure(subject: Subject, alone=alone) -> Values:  # type: ignore[no-untyped-def]
                 with tempfile.TemporaryDirectory() as scratch:

@@ -4,12 +4,14 @@
 //
 //   entries=20000   per thread   words=40000   there are
 #include "common/program.h"
+#include "workloads.h"
 
 #include <functional>
 #include <map>
 #include <string>
 #include <utility>
 
+namespace bench {
 namespace {
 
 /// For the standard containers: through a client.
@@ -42,19 +44,18 @@ template <typename Client>
 using Map =
     std::map<Text<Client>, Text<Client>, std::less<Text<Client>>, Through<std::pair<const Text<Client>, Text<Client>>, Client>>;
 
-class Strings : public bench::Program {
+class Strings : public Program {
+  static constexpr std::size_t longest = 512;
+  const std::size_t entries_ = number("entries", 20'000);
+  const std::size_t words_ = number("words", 40'000);
+  const std::size_t steps_ = run_.scaled(700'000);
+
  public:
-  Strings(const bench::Options& options, const bench::Run& run)
-      : run_(run),
-        entries_(options.number("entries", 20'000)),
-        words_(options.number("words", 40'000)),
-        steps_(run.scaled(700'000)) {
-    if (entries_ < 1 || words_ < 1) bench::Options::fail("no entries or words");
-  }
+  using Program::Program;
 
   template <typename Client>
   void work(Client& client, unsigned slot) {
-    bench::Random random = run_.random(slot);
+    Random random = run_.random(slot);
     const Through<char, Client> through(client);
     Map<Client> map(through);
     for (std::size_t step = 0; step < steps_; ++step) {
@@ -74,12 +75,10 @@ class Strings : public bench::Program {
   }
 
  private:
-  static constexpr std::size_t longest = 512;
-
   // Words of 8 to 47 letters, so that most of them do not fit into the string itself.
   template <typename Client>
   static Text<Client> word(std::size_t number, const Through<char, Client>& through) {
-    std::uint64_t letters = bench::Random::mix(number + 1);
+    std::uint64_t letters = Random::mix(number + 1);
     Text<Client> text(8 + letters % 40, 'a', through);
     for (char& c : text) {
       c = static_cast<char>('a' + letters % 26);
@@ -94,14 +93,15 @@ class Strings : public bench::Program {
     if constexpr (Client::checks) {
       bool same = value.size() % key.size() == 0;
       for (std::size_t i = 0; same && i < value.size(); ++i) same = value[i] == key[i % key.size()];
-      if (!same) bench::broken("a string has changed");
+      if (!same) broken("a string has changed");
     }
   }
-
-  const bench::Run run_;
-  const std::size_t entries_, words_, steps_;
 };
+
+constexpr Workload all[] = {{"strings", run<Strings>}};
 
 }  // namespace
 
-int main(int argc, char** argv) { return bench::run<Strings>(argc, argv); }
+const std::span<const Workload> strings = all;
+
+}  // namespace bench

@@ -16,7 +16,7 @@ SCALED = ("larson", "xmalloc", "rptest", "sh8", "alloc_test", "handover")
 
 @dataclass(frozen=True)
 class Program:
-    """A program bench_NAME of this folder, and what its workload says beyond time and memory."""
+    """A workload of bench_micro, and what it says beyond time and memory."""
 
     name: str
     settles: bool = True  # what remains after everything was freed means something
@@ -45,9 +45,9 @@ PROGRAMS = (
 
 def _workload(build: Path, program: Program, group: str, threads: int, scale: float) -> Workload:
     """The latencies by a shorter run of its own, because the clock that they take slows everything."""
-    path = f"micro/bench_{program.name}"
-    measure = self_measured(build, path, f"threads={threads}", f"work={scale}", f"settled={int(program.settles)}")
-    latency = self_measured(build, path, f"threads={threads}", f"work={scale / 4}", "latency=1") if program.latencies else None
+    start = (build, "micro/bench_micro", program.name, f"threads={threads}")
+    measure = self_measured(*start, f"work={scale}", f"settled={int(program.settles)}")
+    latency = self_measured(*start, f"work={scale / 4}", "latency=1") if program.latencies else None
     return Workload(program.name, group, threads, measure, latency=latency)
 
 

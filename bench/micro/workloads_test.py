@@ -20,7 +20,7 @@ Done = subprocess.CompletedProcess
 
 def run(build: Path, name: str, *settings: str, **environment: str) -> Done[str]:
     clean = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("TERRACE_")}
-    command = [str(build / "bench" / "micro" / f"bench_{name}"), *settings]
+    command = [str(build / "bench" / "micro" / "bench_micro"), name, *settings]
     return subprocess.run(command, env=clean | environment, capture_output=True, text=True, check=False)
 
 
@@ -70,8 +70,8 @@ def list_of_workloads(build: Path) -> None:
 
     found = workloads.workloads(build, 0.005) + workloads.scaling(build, 0.005)
     assert len({w.key for w in found}) == len(found)
-    for program in workloads.PROGRAMS:
-        assert (build / "bench" / "micro" / f"bench_{program.name}").exists(), program.name
+    there = run(build, "").stderr.split("one of: ")[1].split()
+    assert sorted(there) == sorted(program.name for program in workloads.PROGRAMS)
     chosen = {w.name: w for w in found if w.name in ("sizes", "simple")}
     with tempfile.TemporaryDirectory() as scratch:
         subject = Subject("terrace", {"LD_PRELOAD": str(build / "libterrace.so")})
