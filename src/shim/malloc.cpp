@@ -14,32 +14,6 @@
 
 using namespace terrace;  // NOLINT(google-build-using-namespace): this file is nothing but the names
 
-namespace {
-
-// mallinfo: what has a meaning here. Blocks in the large class stand for glibc's mmapped ones.
-struct mallinfo2 info() noexcept {
-  struct mallinfo2 m = {};
-  const os::Scratch<introspect::Snapshot> memory;
-  introspect::Snapshot* const s = memory.get();
-  if (s == nullptr) return m;
-  introspect::take_snapshot(*s);
-  // Other threads go on meanwhile: what is read later may be ahead, and no difference is to fall below 0.
-  const auto less = [](std::size_t a, std::size_t b) { return a - min_of(a, b); };
-  const introspect::Row& large = s->total[static_cast<std::size_t>(introspect::Level::large)];
-  m.hblks = less(large.get(introspect::Column::allocations), large.get(introspect::Column::frees));
-  m.hblkhd = s->live_large;
-  m.uordblks = s->live - m.hblkhd;
-  m.arena = less(s->committed, m.hblkhd);
-  m.fordblks = less(m.arena, m.uordblks);
-  m.fsmblks = s->held;
-  m.keepcost = s->dirty;
-  return m;
-}
-
-int clamped(std::size_t v) noexcept { return v > 0x7fffffff ? 0x7fffffff : static_cast<int>(v); }
-
-}  // namespace
-
 extern "C" {
 
 __attribute__((aligned(64))) TERRACE_EXPORT void* malloc(std::size_t size) { return shim::allocate(size); }
@@ -75,6 +49,39 @@ TERRACE_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size
 
 TERRACE_EXPORT std::size_t malloc_usable_size(void* p) { return heap::heap.usable_size(p, "malloc_usable_size"); }
 TERRACE_EXPORT int malloc_trim(std::size_t) { return heap::heap.trim() ? 1 : 0; }
+
+}  // extern "C"
+
+#if defined(__GLIBC__)
+
+namespace {
+
+// mallinfo: what has a meaning here. Blocks in the large class stand for glibc's mmapped ones.
+struct mallinfo2 info() noexcept {
+  struct mallinfo2 m = {};
+  const os::Scratch<introspect::Snapshot> memory;
+  introspect::Snapshot* const s = memory.get();
+  if (s == nullptr) return m;
+  introspect::take_snapshot(*s);
+  // Other threads go on meanwhile: what is read later may be ahead, and no difference is to fall below 0.
+  const auto less = [](std::size_t a, std::size_t b) { return a - min_of(a, b); };
+  const introspect::Row& large = s->total[static_cast<std::size_t>(introspect::Level::large)];
+  m.hblks = less(large.get(introspect::Column::allocations), large.get(introspect::Column::frees));
+  m.hblkhd = s->live_large;
+  m.uordblks = s->live - m.hblkhd;
+  m.arena = less(s->committed, m.hblkhd);
+  m.fordblks = less(m.arena, m.uordblks);
+  m.fsmblks = s->held;
+  m.keepcost = s->dirty;
+  return m;
+}
+
+int clamped(std::size_t v) noexcept { return v > 0x7fffffff ? 0x7fffffff : static_cast<int>(v); }
+
+}  // namespace
+
+extern "C" {
+
 TERRACE_EXPORT struct mallinfo2 mallinfo2() { return info(); }
 TERRACE_EXPORT struct mallinfo mallinfo() {
   const struct mallinfo2 m = info();
@@ -137,4 +144,5 @@ TERRACE_EXPORT int __posix_memalign(void** out, std::size_t alignment, std::size
 
 }  // extern "C"
 
+#endif
 #endif

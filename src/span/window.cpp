@@ -6,6 +6,8 @@
 #include "os/metadata.h"
 #include "os/secret.h"
 
+#include <initializer_list>
+
 namespace terrace::span {
 
 // Where a window may lie: behind the program's own addresses at the bottom, below the program break of a position-independent

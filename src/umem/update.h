@@ -13,9 +13,9 @@ inline constexpr std::uint64_t usual_reap_interval_ms = 10'000;
 
 /// As umem_reap().
 void reap() noexcept;
-/// Memory is short: this thread, without a lock, asks every cache to give some back; or it waits at most ten seconds for another
-/// thread that does so, since that one may need a lock of the program that this one holds. True: another try makes sense. False
-/// inside a function that it calls.
+/// Memory is short: this thread, without a lock, asks every cache to give some back; or it waits at most ten seconds for
+/// another thread that does so, since that one may need a lock of the program that this one holds. True: another try makes
+/// sense. False inside a function that it calls.
 bool reclaim_now() noexcept;
 /// attempt(), and once more after reclaim_now().
 template <class Attempt>

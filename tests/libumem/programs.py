@@ -4,9 +4,9 @@ that has a message, options/, each looks at what an item of UMEM_OPTIONS does, a
 that come and go beside other work.
 
 A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
-whether it is to be setuid, how it ends, and all of what it says on standard error. %p is an address,
-%x and %d numbers, "..." any lines; "[record of CACHE, and the end]" is what a fault of an object with a
-record says after its first line. With several lines of UMEM_DEBUG it runs once with each, and with
+whether it is to be setuid, whether it needs glibc (stacks), how it ends, and all of what it says on
+standard error. %p is an address, %x and %d numbers, "..." any lines; "[record of CACHE, and the
+end]" is what a fault of an object with a record says after its first line. With several lines of UMEM_DEBUG it runs once with each, and with
 "on every rung" so often.
 """
 
@@ -43,6 +43,7 @@ class Program:
     debug: list[str] = field(default_factory=list)  # UMEM_DEBUG of each run
     ends: str = "0"
     setuid: bool = False
+    glibc: bool = False
     rungs: list[str] = field(default_factory=list)  # TERRACE_RUNG of each run
     says: list[str] = field(default_factory=list)
 
@@ -60,6 +61,8 @@ class Program:
                 program.ends = value
             elif name == "setuid":
                 program.setuid = True
+            elif name == "on glibc":
+                program.glibc = True
             elif name == "on every rung":
                 program.rungs = _RUNGS
             elif name == "UMEM_DEBUG":
@@ -92,12 +95,14 @@ def _set_user(binary: Path, libraries: Path) -> bool:
     return True
 
 
-def _run(program: Program, libraries: Path, include: Path, scratch: Path) -> str | None:
+def _run(
+    program: Program, compiler: str, libraries: Path, include: Path, scratch: Path
+) -> str | None:
     """What is wrong; None: nothing."""
     binary = scratch / program.source.stem
     subprocess.run(
         [
-            *("cc", "-O1", "-g", "-w", "-fPIC", f"-I{include}"),  # -fPIC: no copies of variables
+            *(compiler, "-O1", "-g", "-w", "-fPIC", f"-I{include}"),  # -fPIC: no copies of variables
             *(str(program.source), "-o", str(binary)),
             *(f"-L{libraries}", f"-l{program.library}", f"-Wl,-rpath,{libraries}"),
         ],
@@ -138,6 +143,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--libraries", type=Path, required=True)
     parser.add_argument("--include", type=Path, required=True)
+    parser.add_argument("--compiler", default="cc", help="of C; default: cc")
     parser.add_argument("--programs", default="messages", help="folder; default: messages")
     parser.add_argument("names", nargs="*", help="of programs; default: all")
     arguments = parser.parse_args()
@@ -147,8 +153,16 @@ def main() -> int:
         for source in sources:
             if arguments.names and source.stem not in arguments.names:
                 continue
+            program = Program.read(source)
+            if program.glibc and arguments.compiler != "cc":
+                print(f"{'skipped':7} {source.stem}: there are no stacks")
+                continue
             wrong = _run(
-                Program.read(source), arguments.libraries, arguments.include, Path(scratch)
+                program,
+                arguments.compiler,
+                arguments.libraries,
+                arguments.include,
+                Path(scratch),
             )
             if wrong == SKIPPED:
                 print(f"{'skipped':7} {source.stem}: needs root, and folders that others may use")

@@ -115,6 +115,13 @@ case $preset in""")
     assert capsys.readouterr().out.endswith("\n1 passed, 1 failed, 1 skipped\n")  # as without waiting
 
 
+def test_musl_has_a_turn_where_something_compiles_for_it(monkeypatch, script):
+    monkeypatch.setenv("PATH", str(script("musl-gcc", "exit 0").parent))
+    assert testing.possible_presets() == testing.PRESETS
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert set(testing.PRESETS) - set(testing.possible_presets()) == {"musl"}
+
+
 def test_all_is_handed_to_cmake():
     for preset in testing.PRESETS:
         assert testing.options_for(preset)["TERRACE_EVERY_TEST"] == "OFF"

@@ -8,7 +8,7 @@ from terrace.changed import run_changed
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.prepare import prepare
-from terrace.testing import PRESETS, QUICK_PRESETS, run_tests
+from terrace.testing import PRESETS, QUICK_PRESETS, possible_presets, run_tests
 
 
 def add_parser(commands: Commands) -> None:
@@ -72,5 +72,5 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     prepare(checkout, (purpose,), ("test", "debug", "docs", "bench", "package", "profile"))
     if options.changed:
         return run_changed(checkout)
-    presets = tuple(options.preset or (QUICK_PRESETS if options.quick else PRESETS))
+    presets = tuple(options.preset or (QUICK_PRESETS if options.quick else possible_presets()))
     return run_tests(checkout, presets, options.filter, options.all)

@@ -5,6 +5,7 @@ While the tests of a preset run, the next presets are built, with less weight: m
 than they work. Which tests a preset has is CMake's business (cmake/tests.cmake).
 """
 
+import shutil
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from terrace.errors import TerraceError
 from terrace.venv import tool
 
 # release first: tests of the tool in other presets use build/release/libterrace.so.
-PRESETS = ("release", "dev", "inject", "asan", "tsan")
+PRESETS = ("release", "dev", "inject", "asan", "tsan", "musl")
 QUICK_PRESETS = ("dev",)
 SANITIZED = ("asan", "tsan")
 
@@ -32,6 +33,11 @@ ONCE = "^(models|install)$"
 TESTS_PER_CPU = 2
 
 _TIMEOUT_SECONDS = 900
+
+
+def possible_presets() -> tuple[str, ...]:
+    """All but that of musl where nothing compiles for it."""
+    return tuple(p for p in PRESETS if p != "musl" or shutil.which("musl-gcc"))
 
 
 @dataclass

@@ -148,9 +148,10 @@ void take_over(const Reader& found, Limits& known) noexcept {
 }
 
 std::uint64_t resource_limit(int resource) noexcept {
-  rlimit64 limit{};
+  static_assert(sizeof(rlimit) == 2 * sizeof(std::uint64_t));
+  rlimit limit{};
   const bool told = !failed(arch::raw_syscall(SYS_prlimit64, 0, resource, 0, word(&limit)));
-  return told ? limit.rlim_cur : Limits::none;  // RLIM64_INFINITY is none
+  return told ? limit.rlim_cur : Limits::none;  // RLIM_INFINITY is none
 }
 
 std::uint64_t machine_memory() noexcept {

@@ -51,13 +51,21 @@ void look_for_libunwind() noexcept {
   if (auto* const f = reinterpret_cast<Backtrace>(dlsym(library, "unw_backtrace"))) unwind = f;
 }
 
+bool loader_is_at_work() noexcept {
+#if defined(__GLIBC__)
+  return _r_debug.r_state != r_debug::RT_CONSISTENT;
+#else
+  return false;
+#endif
+}
+
 // The first backtrace() loads libgcc. Before libc is initialised (it has no environment then) that would initialise libc as
 // well, with nothing known of arguments and environment; and the loader, which allocates, must not be entered in the middle of
 // its work. Else the next capture tries.
 bool is_prepared() noexcept {
   // [S1] acquire, pairs with the release below: the range is seen.
   if (prepared.load(std::memory_order_acquire)) return true;
-  if (unwind == nullptr || environ == nullptr || _r_debug.r_state != r_debug::RT_CONSISTENT) return false;
+  if (unwind == nullptr || environ == nullptr || loader_is_at_work()) return false;
   if (begun.exchange(true, std::memory_order_relaxed)) return false;  // relaxed: one of them does it
   void* frames[1];
   dl_iterate_phdr(find_own_object, nullptr);

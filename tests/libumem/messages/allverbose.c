@@ -3,6 +3,7 @@
    UMEM_DEBUG: guards,allverbose
    UMEM_LOGGING: fail=32k
    UMEM_OPTIONS: size_clear
+   on glibc
    ends: 0
    says:
    umem allocator: log fail: %d bytes

@@ -2,6 +2,7 @@
 /* object: umem
    UMEM_LOGGING: fail=16k
    UMEM_DEBUG: verbose
+   on glibc
    ends: 0
    says:
 */

@@ -3,6 +3,7 @@
    UMEM_LOGGING: slab
    UMEM_DEBUG: verbose
    UMEM_DEBUG: guards,verbose
+   on glibc
    ends: 0
    says:
 */

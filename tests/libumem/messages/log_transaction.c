@@ -2,6 +2,7 @@
 /* object: umem
    UMEM_DEBUG: default,verbose
    UMEM_LOGGING: transaction,contents=100k
+   on glibc
    ends: 0
    says:
 */

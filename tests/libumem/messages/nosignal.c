@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /* object: umem_malloc
    UMEM_DEBUG: nosignal,verbose
+   on glibc
    ends: SIGABRT
    says:
    umem: called from signal handler
