@@ -6,7 +6,10 @@ import dataclasses
 import pytest
 from test_jdk_suites import FLAGS, FakeRunner, run_jtreg, session
 
+from terrace.jdk import command as jdk
+from terrace.jdk import fuzz as jdk_fuzz
 from terrace.jdk import jtreg as jdk_jtreg
+from terrace.jdk import jtreg_runner
 from terrace.jdk import page as jdk_page
 from terrace.jdk.session import NOT_RUN, PASSED, STOCK, Suite
 
@@ -50,6 +53,83 @@ def test_a_long_part_is_told_by_its_length(session, monkeypatch):
     monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b", "gc/c", "gc/d", "gx"))
     suite = run_jtreg(session(patterns=("flip: gc/",)), monkeypatch, lambda *_: {"A": PASSED})
     assert suite.notes == ["flip, commit unknown: 4 of 5 lines of its list"]
+
+
+# A run that is interrupted.
+
+ENDED = """#Test Results (version 2)
+#-----testdescription-----
+id=id0
+
+#-----testresult-----
+execStatus={}
+test=gc/TestA.java\\#id0
+
+#section:main
+test=gc/TestOther.java
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "found"),
+    [
+        ("Passed. Execution successful", {"gc/TestA.java#id0": PASSED}),
+        ("Failed. Execution failed\\: exit code 1", {"gc/TestA.java#id0": "failed"}),
+        ("Not\\ run", {}),
+    ],
+)
+def test_what_has_ended_is_read_from_the_files_of_the_tests(tmp_path, status, found):
+    (tmp_path / "hotspot_jtreg/gc").mkdir(parents=True)
+    (tmp_path / "hotspot_jtreg/gc/TestA_id0.jtr").write_text(ENDED.format(status))
+    (tmp_path / "hotspot_jtreg/gc/TestB.jtr").write_text("#Test Results (version 2)\n")
+    assert jtreg_runner.read_ended(tmp_path) == found
+
+
+class Interrupted(FakeRunner):
+    """In flip, when one of two tests has ended; or when it runs those once more that failed."""
+
+    when = "flip"
+
+    def run(self, jdk, flags, words):
+        flip = jdk.name == "image" and "-XX:HABAssociation=flip" in flags
+        if flip and (self.when == "flip" or words != ["all"]):
+            raise KeyboardInterrupt
+        (self.directory / "out").mkdir(parents=True, exist_ok=True)
+        return {"A": "failed" if flip else PASSED, "B": PASSED}
+
+    def ended(self):
+        return {"A": PASSED}
+
+
+@pytest.mark.parametrize(("when", "a", "count"), [("flip", PASSED, 1), ("again", "failed", 2)])
+def test_an_interrupted_run_keeps_what_has_ended(made, monkeypatch, when, a, count):
+    monkeypatch.setattr(Interrupted, "when", when)
+    monkeypatch.setattr(jdk_jtreg, "Runner", lambda s, _: Interrupted(None, s.directory / "jtreg"))
+    one = made("")
+    jdk_page.record(one, Suite("jtreg", "release", {STOCK: {"C": PASSED}, "on": {"C": PASSED}}))
+    request = jdk.Request("jtreg", image=one.image, stock=one.stock)
+    with pytest.raises(KeyboardInterrupt):
+        jdk.test(one.checkout, request)
+    found = jdk_page.recorded(one, "jtreg")
+    assert {t: r for t, r in found["flip"].items() if r != NOT_RUN}.get("A") == a
+    assert found["on"] == {"A": PASSED, "B": PASSED, "C": PASSED}
+    assert f"- flip: interrupted after {count} tests\n" in page(one)
+
+
+def test_an_interrupted_fuzzer_keeps_its_batches(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(jdk_fuzz, "compile_programs", lambda *_: tmp_path)
+    ran = []
+
+    def run_once(*_):
+        ran.append(1)
+        if len(ran) == 6:  # in the second batch
+            raise KeyboardInterrupt
+        return "42"
+
+    monkeypatch.setattr(jdk_fuzz, "run_once", run_once)
+    suite = jdk_fuzz.run(session())
+    assert suite.interrupted
+    assert suite.notes[0].startswith("by thread: 5 programs, from seed 0 on")
 
 
 def page(session):

@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,8 @@ def test(checkout: Checkout, request: Request) -> int:
         suite = SUITES[name](session)
         if request.page and (not request.patterns or name in page.IN_PARTS):
             page.record(session, suite)
+        if suite.interrupted:
+            raise KeyboardInterrupt
         statuses.append(suite.status)
     return max(statuses)
 
@@ -168,6 +171,7 @@ def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
         prepare(checkout, ("jdk",))
         return build(checkout, "unpatched" if options.unpatched else level)
     prepare(checkout, ("jdk", "jdktest"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # `timeout` interrupts, too
     request = Request(
         options.suite, level, tuple(options.filter), options.image, options.stock,
         options.seconds, not options.no_page, options.first,

@@ -8,6 +8,7 @@ many batches each, until --seconds are over for each of them.
 
 import random
 import time
+from pathlib import Path
 
 from terrace.jdk.programs import COLLECTORS, Program, compile_programs, run_once
 from terrace.jdk.session import (
@@ -70,6 +71,30 @@ def _tell(test: str, setting: Setting, program: Program, expected: str, found: s
     print(f"{found}instead of\n{expected}", flush=True)
 
 
+def _batch(
+    session: Session,
+    suite: Suite,
+    settings: list[Setting],
+    classes: Path,
+    number: int,
+    spent: dict[str, float],
+) -> None:
+    """The same programs on the installed JVM and in each setting."""
+    test, flags = batch(number)
+    program = Program(test, ("-cp", str(classes), "Ways", str(number * _PROGRAMS), str(_PROGRAMS)))
+    expected = run_once(session.stock, flags, program)
+    suite.put(STOCK, test, FAILED if expected.startswith("failed") else PASSED)
+    for setting in settings:
+        start = time.monotonic()
+        found = run_once(session.image, (*flags, *setting.stock, *setting.patched), program)
+        spent[setting.name] += time.monotonic() - start
+        ok = found == expected and not found.startswith("failed")
+        if not ok:
+            _tell(test, setting, program, expected, found)
+        if suite.results.get(setting.name, {}).get(test) != FAILED:
+            suite.put(setting.name, test, PASSED if ok else FAILED)
+
+
 def run(session: Session) -> Suite:
     """One batch at least; a test of the result is a choice of flags, of many programs each."""
     suite = Suite("fuzz", session.level)
@@ -77,24 +102,14 @@ def run(session: Session) -> Suite:
     classes = compile_programs(session.checkout, session.stock)
     spent = dict.fromkeys((s.name for s in settings), 0.0)
     began, number = time.monotonic(), session.first
-    while True:
-        test, flags = batch(number)
-        first = str(number * _PROGRAMS)
-        program = Program(test, ("-cp", str(classes), "Ways", first, str(_PROGRAMS)))
-        expected = run_once(session.stock, flags, program)
-        suite.put(STOCK, test, FAILED if expected.startswith("failed") else PASSED)
-        for setting in settings:
-            start = time.monotonic()
-            found = run_once(session.image, (*flags, *setting.stock, *setting.patched), program)
-            spent[setting.name] += time.monotonic() - start
-            ok = found == expected and not found.startswith("failed")
-            if not ok:
-                _tell(test, setting, program, expected, found)
-            if suite.results.get(setting.name, {}).get(test) != FAILED:
-                suite.put(setting.name, test, PASSED if ok else FAILED)
-        number += 1
-        if not spent or min(spent.values()) >= session.seconds:
-            break
+    try:
+        while True:
+            _batch(session, suite, settings, classes, number, spent)
+            number += 1
+            if not spent or min(spent.values()) >= session.seconds:
+                break
+    except KeyboardInterrupt:
+        suite.interrupted = True
     suite.seconds = time.monotonic() - began
     for name, seconds in spent.items():
         programs = (number - session.first) * _PROGRAMS

@@ -65,6 +65,21 @@ def _once_more(
             found[test] = stock.get(test, NOT_RUN)
 
 
+def _in_setting(
+    runner: Runner, session: Session, setting: Setting, words: list[str], suite: Suite
+) -> dict[str, str]:
+    """The patched JVM's results; if it is interrupted, of the tests that had ended."""
+    found: dict[str, str] | None = None
+    try:
+        found = runner.run(session.image, (*setting.stock, *setting.patched), words)
+        _once_more(runner, session, setting, found, suite)
+    except KeyboardInterrupt:
+        suite.interrupted = True
+        found = runner.ended() if found is None else found
+        suite.notes.append(f"{setting.name}: interrupted after {len(found)} tests")
+    return found
+
+
 def _part(session: Session, setting: str, runner: Runner, words: list[str]) -> str:
     """What a setting ran, for the page, which has a table of the directories of long lists."""
     lines = ", ".join(map(runner.line, words))
@@ -102,13 +117,12 @@ def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
     suite.results[STOCK] = _stock(session, runner, name, union)
     suite.print_setting(STOCK)
     for setting, words in chosen.items():
-        flags = (*setting.stock, *setting.patched)
-        found = runner.run(session.image, flags, words)
-        _once_more(runner, session, setting, found, suite)
-        suite.results[setting.name] = found
+        suite.results[setting.name] = _in_setting(runner, session, setting, words, suite)
         suite.print_setting(setting.name)
         if session.patterns:
             suite.notes.append(_part(session, setting.name, runner, words))
+        if suite.interrupted:
+            break
     suite.seconds = time.monotonic() - began
     for setting_name, test, expected, result in suite.differences():
         print(f"FAILED  {setting_name}: {test}: {result}, on the installed JDK {expected}")

@@ -28,6 +28,19 @@ def parse_summary(text: str) -> dict[str, str]:
     return {match[1]: _RESULTS[match[2]] for match in found if match}
 
 
+def read_ended(work: Path) -> dict[str, str]:
+    """Test -> result, of the files of the tests that have ended, where no summary was made."""
+    found = {}
+    for path in work.rglob("*.jtr"):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        lines = text.partition("#-----testresult-----\n")[2].partition("\n\n")[0].splitlines()
+        values = dict(line.replace("\\", "").partition("=")[::2] for line in lines)
+        result = _RESULTS.get(values.get("execStatus", "").partition(".")[0])
+        if result is not None:
+            found[values["test"]] = result
+    return found
+
+
 def test_list(checkout: Checkout, suite: str, tests: Path) -> tuple[list[str], list[str]]:
     """The words for jtreg: files, directories and groups below the unpacked test/.
 
@@ -183,6 +196,10 @@ class Runner:
         if not summary.exists():
             raise TerraceError(f"jtreg made no report:\n{log.read_text(errors='replace')[-2000:]}")
         return parse_summary(summary.read_text(encoding="utf-8"))
+
+    def ended(self) -> dict[str, str]:
+        """Test -> result, of a run that was interrupted."""
+        return read_ended(self.directory / "out/work")
 
     def line(self, word: str) -> str:
         """The word as its list has it."""

@@ -53,8 +53,8 @@ def commit(checkout: Checkout) -> str:
     return done.stdout.strip() or "unknown"
 
 
-def _is_part(session: Session, name: str) -> bool:
-    return name in IN_PARTS and (bool(session.patterns) or session.first > 0)
+def _is_part(session: Session, name: str, interrupted: bool = False) -> bool:
+    return name in IN_PARTS and (bool(session.patterns) or session.first > 0 or interrupted)
 
 
 def recorded(session: Session, name: str) -> dict[str, dict[str, str]]:
@@ -103,7 +103,7 @@ def record(session: Session, suite: Suite) -> None:
         "notes": suite.notes,
     }
     before = known.get(suite.name)
-    if before is not None and _is_part(session, suite.name):
+    if before is not None and _is_part(session, suite.name, suite.interrupted):
         if before["level"] != suite.level:
             say(f"{path}: not changed, it has results of a {before['level']} build", always=True)
             return

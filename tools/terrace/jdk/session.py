@@ -70,6 +70,7 @@ class Suite:
     results: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    interrupted: bool = False  # what had ended by then is there
 
     def put(self, setting: str, test: str, result: str) -> None:
         self.results.setdefault(setting, {})[test] = result
