@@ -39,6 +39,7 @@ RULES = (
     Rule(r"(src/umem|src/shim/umem|tests/libumem)/", r"^libumem\.(api|malloc|messages|options)", ("tests/libumem/all",)),
     Rule(r"(src/shim|tests/api)/", r"^api\.", API),
     Rule(r"(src|include|tests/unit)/", r"^unit\.|^api\.(mm_cid|thread)", ("tests/unit/all", *API)),
+    Rule(r"integrations/rust/", r"^tool\.crate$"),
     Rule(r"tests/(misuse|stress)/", r"^\1\.", (r"tests/\1/all", "terrace_shared")),
     Rule(r"tests/(env|record|preload|fastpath)/", r"^\1\.", (), "release"),
     Rule(r"tests/tool/test_(\w*)end_to_end\.py", r"^tool\.\1end_to_end", (), "release"),

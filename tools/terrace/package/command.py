@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace package tar|wheel|all`: makes packages in build/packages."""
+"""`terrace package tar|wheel|crate|all`: makes packages in build/packages."""
 
 import argparse
 from pathlib import Path
@@ -8,17 +8,18 @@ from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
-from terrace.package import tar, wheel
+from terrace.package import crate, tar, wheel
 from terrace.package.making import Source, built_source, sums
 from terrace.prepare import prepare
 
-MAKERS = {"tar": tar.make, "wheel": wheel.make}
+MAKERS = {"tar": tar.make, "wheel": wheel.make, "crate": crate.make}
+OF_SOURCES = ("crate",)  # without the libraries
 
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "package",
-        help="make what others install: tar, wheel",
+        help="make what others install: tar, wheel, crate",
         description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])
@@ -45,8 +46,11 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, "package")
     prepare(checkout, ("package",), ("package",))
-    source = built_source(checkout)
+    needs_libraries = options.kind not in OF_SOURCES
+    built = checkout.build / "release"
+    source = built_source(checkout) if needs_libraries else Source(checkout.root, built)
     packages = checkout.build / "packages"
+    packages.mkdir(exist_ok=True)
     lines: list[str] = []
     for kind in MAKERS if options.kind == "all" else (options.kind,):
         if options.check:
