@@ -19,7 +19,7 @@ from typing import TypedDict
 import psutil
 from interleave import Subject, Values
 from recipe import refuse_unloaded
-from workload import Failed, clean_environment, launcher, reported
+from workload import Failed, answers, clean_environment, launcher, ran, reported
 
 START_SECONDS = 30.0
 STOP_SECONDS = 30.0
@@ -73,11 +73,8 @@ class Server:
             raise Failed(f"{self._service.command[0]} cannot be started: {error}") from error
 
     def wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while not self._service.answers():
-            if self._launcher.poll() is not None or time.monotonic() > deadline:
-                raise Failed(f"{self._service.command[0]} does not answer: {self._last_words()}")
-            time.sleep(0.02)
+        if not answers(self._launcher, self._service.answers, START_SECONDS):
+            raise Failed(f"{self._service.command[0]} does not answer: {self._last_words()}")
         refuse_unloaded(self._log.read_text(errors="replace"))
         maps = Path(f"/proc/{self.pid()}/maps").read_text()
         if missing := [o for o in self._wanted.replace(":", " ").split() if os.path.basename(os.path.realpath(o)) not in maps]:
@@ -127,13 +124,4 @@ def serving(build: Path, subject: Subject, service: Service) -> Iterator[Server]
 
 def load(command: Sequence[str], *, cwd: Path, user: str | None = None, given: str | None = None, timeout: float = 300) -> str:
     """A client of the server, on glibc: what it says."""
-    try:
-        done = subprocess.run(
-            list(command), cwd=cwd, env=clean_environment(), input=given, capture_output=True, text=True, errors="replace",
-            timeout=timeout, check=False, **as_user(user),
-        )
-    except subprocess.TimeoutExpired as late:
-        raise Failed(f"{command[0]} took more than {timeout:.0f} s") from late
-    if done.returncode != 0:
-        raise Failed(f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-200:]}")
-    return done.stdout
+    return ran(command, cwd=cwd, input=given, timeout=timeout, **as_user(user)).stdout

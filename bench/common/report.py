@@ -13,6 +13,7 @@ from terminal import Table as Shown
 
 import hardware
 import jinja2
+from interleave import Spread
 from markupsafe import Markup
 
 HERE = Path(__file__).resolve().parent
@@ -185,6 +186,17 @@ def figures(rows: int, columns: int, width: float, height: float, shared: bool =
     for one in axes.flat:
         one.grid(alpha=0.3)
     return fig, list(axes.flat)
+
+
+def speedups(axis: Any, title: str, sizes: Sequence[str], lines: Mapping[str, Sequence[Spread | None]], over: str) -> None:
+    """A line with quartiles for each buffer's size, by size of the TLABs."""
+    for label, spreads in lines.items():
+        found = [(x, s.median, s.median - s.low, s.high - s.median) for x, s in enumerate(spreads) if s is not None]
+        if found:
+            x, middle, below, above = zip(*found, strict=True)
+            axis.errorbar(x, middle, [below, above], marker=".", lw=1, capsize=2, label=label)
+    axis.set_xticks(range(len(sizes)), sizes, rotation=45)
+    axis.set(title=title, xlabel="TLAB", ylabel=f"speed-up over {over}")
 
 
 def plain_numbers(*axes: Any, steps: Sequence[float] = ()) -> None:

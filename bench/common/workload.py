@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the comparison of allocators runs: a workload has a name and measures itself under one allocator."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from interleave import Subject, Values
 
@@ -65,23 +69,61 @@ def reported(report: Path) -> tuple[int, Values]:
     return int(status), values
 
 
+def ran(command: Sequence[str], *, name: str = "", timeout: float = 600, **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command that has to end well, on glibc; `more` is for subprocess.run."""
+    name = name or command[0]
+    try:
+        done = subprocess.run(
+            list(command), env=clean_environment(), capture_output=True, text=True, errors="replace", timeout=timeout, check=False, **more
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"{name} took more than {timeout:.0f} s") from late
+    if done.returncode != 0:
+        raise Failed(f"{name} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-200:]}")
+    return done
+
+
 def launched(build: Path, subject: Subject, command: Sequence[str], *, cwd: Path | None = None, timeout: float = 600) -> Launched:
     """Runs a command under an allocator. The values are of the process and all its children; the peak is the largest one's."""
     with tempfile.TemporaryDirectory() as directory:
         report = Path(directory) / "report"
-        try:
-            done = subprocess.run(
-                launcher(build, report, subject, command), cwd=cwd, env=clean_environment(), stdin=subprocess.DEVNULL,
-                capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
-            )
-        except subprocess.TimeoutExpired as late:
-            raise Failed(f"{command[0]} took more than {timeout:.0f} s") from late
-        if done.returncode != 0:
-            raise Failed(f"{command[0]} could not be measured: {done.stderr.strip()[-200:]}")
+        start = launcher(build, report, subject, command)
+        done = ran(start, name=command[0], cwd=cwd, timeout=timeout, stdin=subprocess.DEVNULL)
         status, values = reported(report)
     if status != 0:
         raise Failed(f"{command[0]} ended with {status}: {done.stderr.strip()[-200:]}")
     return Launched(values, done.stdout, done.stderr)
+
+
+def answers(server: subprocess.Popen[Any], asked: Callable[[], object], seconds: float = 60) -> bool:
+    """Asks until it is true, as long as the server runs. OSError: not yet."""
+    deadline = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if asked():
+                return True
+        time.sleep(0.02)
+    return False
+
+
+@contextlib.contextmanager
+def ended(process: subprocess.Popen[Any], seconds: float = 60) -> Iterator[subprocess.Popen[Any]]:
+    """It is asked to end, and killed if it does not within so many seconds."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
 
 
 def self_measured(build: Path, program: str, *settings: str) -> Callable[[Subject, Path], Values]:

@@ -9,7 +9,7 @@ from cells import Cell, Experiment, Program, threads
 from interleave import AGAIN, Rounds
 from jvms import GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, clab, heap, plab, tlab
 from papers import CLABS, PLABS, TABLE_1, TABLE_2
-from report import Report, plain_numbers
+from report import Report, plain_numbers, speedups
 from shown import LEFT_OUT, details, foreign_percent, mean, middle, number, over, shown
 
 TLABS = (NONE, "1K", "4K", "8K", "16K", "32K", "64K", "128K", GROWING)
@@ -73,21 +73,13 @@ def _speedups(options: argparse.Namespace, page: Report, results: Rounds, growin
 def _plot(options: argparse.Namespace, page: Report, results: Rounds, figure: int) -> None:
     tlabs = sizes(options)["TLABs"]
 
-    def line(axis: Any, under: list[str], kind: str, size: str) -> None:
-        spreads = [over(results, subject(t, kind, size), b) for t, b in zip(tlabs, under, strict=True)]
-        present = [(x, s) for x, s in enumerate(spreads) if s is not None]
-        axis.errorbar([x for x, _ in present], [s.median for _, s in present],
-                      [[s.median - s.low for _, s in present], [s.high - s.median for _, s in present]], marker=".", lw=1, capsize=2, label=size)
-
     def draw(axes: list[Any]) -> None:
         for axis, kind in zip(axes, ("PLAB", "CLAB"), strict=True):
             under = [base(t) if figure == 2 else base(GROWING) for t in tlabs]
-            for size in sizes(options)[kind]:
-                line(axis, under, kind, size)
+            lines = {size: [over(results, subject(t, kind, size), b) for t, b in zip(tlabs, under, strict=True)] for size in sizes(options)[kind]}
+            speedups(axis, f"TLAB and {kind}", tlabs, lines, "TLABs only" if figure == 2 else "growing TLABs")
             alone = [over(results, base(t), b) for t, b in zip(tlabs, under, strict=True)]
             axis.plot([s.median if s else float("nan") for s in alone], "k--", lw=1, label="no level between")
-            axis.set_xticks(range(len(tlabs)), tlabs, rotation=45)
-            axis.set(title=f"TLAB and {kind}", xlabel="TLAB", ylabel="speed-up over " + ("TLABs only" if figure == 2 else "growing TLABs"))
             axis.legend(fontsize=8)
             plain_numbers(axis.yaxis)
 

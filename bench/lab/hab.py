@@ -10,7 +10,7 @@ from statistics import geometric_mean
 from experiment import measure
 from interleave import AGAIN, Rounds, Spread, median, ratio
 from papers import CLABS, PLABS, TABLE_1, TABLE_2
-from report import Report, plain_numbers
+from report import Report, plain_numbers, speedups
 
 WORK = 20  # steps of computing per object
 UNUSED = "unused_at_a_collection"
@@ -48,17 +48,12 @@ def _mean(results: Rounds, family: Family, tlabs: tuple[str, ...]) -> float:
 
 
 def _lines(axes, results: Rounds, family: Family, tlabs: tuple[str, ...], growing: bool) -> None:  # type: ignore[no-untyped-def]
-    for size in family.sizes:
-        spreads = [ratio(results, family.subject(t, size), RATE, "TLAB growing" if growing else _base(t)) for t in tlabs]
-        middle = [s.median for s in spreads]
-        axes.errorbar(range(len(tlabs)), middle, [[s.median - s.low for s in spreads], [s.high - s.median for s in spreads]],
-                      marker=".", lw=1, capsize=2, label=size)
+    lines = {size: [ratio(results, family.subject(t, size), RATE, "TLAB growing" if growing else _base(t)) for t in tlabs] for size in family.sizes}
+    speedups(axes, f"TLAB and {family.name}", tlabs, lines, "growing TLABs" if growing else "TLABs only")
     if growing:
         axes.plot([ratio(results, _base(t), RATE, "TLAB growing").median for t in tlabs], "k--", lw=1, label="no level between")
     else:
         axes.axhline(1, color="k", lw=1, ls="--")
-    axes.set_xticks(range(len(tlabs)), tlabs, rotation=45)
-    axes.set(title=f"TLAB and {family.name}", xlabel="TLAB", ylabel="speed-up over " + ("growing TLABs" if growing else "TLABs only"))
     if axes.get_ylim()[1] > 4:
         axes.set_yscale("log")
         plain_numbers(axes.yaxis, steps=(1, 2, 5))

@@ -2,7 +2,6 @@
 """The programs whose traces are replayed, and what they are given to do. A scale of 1 is a few million calls of malloc."""
 
 import shutil
-import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "preload"))
 
 from program_inputs import NODE, PERL, SQL, write_history, write_sources
+from workload import free_port
 
 # Each object by a call of malloc, which Python's own allocator would keep to itself.
 PYTHON_OBJECTS = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}
@@ -76,9 +76,7 @@ def python() -> str:
 
 
 def _redis(_scratch: Path, scale: float) -> list[str]:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     requests = max(100, round(60_000 * scale))
     script = f"""redis-server --port {port} --bind 127.0.0.1 --save '' --appendonly no --io-threads 4 --io-threads-do-reads yes \\
           > /dev/null &

@@ -67,25 +67,15 @@ class Space {
 
 // A way is made for a turn; each of its threads makes a Mutator and takes objects until there are none.
 
-struct Cas {
-  explicit Cas(Space& s) : space(s) {}
+template <bool by_cas>
+struct Shared {
+  explicit Shared(Space& s) : space(s) {}
   Space& space;
   struct Mutator {
-    explicit Mutator(Cas& way) : space(way.space) {}
+    explicit Mutator(Shared& way) : space(way.space) {}
     Space& space;
     std::uint64_t retries = 0;
-    void* take(std::size_t bytes) { return space.by_cas(bytes, retries); }
-  };
-};
-
-struct Add {
-  explicit Add(Space& s) : space(s) {}
-  Space& space;
-  struct Mutator {
-    explicit Mutator(Add& way) : space(way.space) {}
-    Space& space;
-    std::uint64_t retries = 0;
-    void* take(std::size_t bytes) { return space.by_add(bytes); }
+    void* take(std::size_t bytes) { return by_cas ? space.by_cas(bytes, retries) : space.by_add(bytes); }
   };
 };
 
@@ -245,8 +235,8 @@ void measure(unsigned threads, std::size_t objects, int turns) {
   Space space(std::max(objects * bytes / lab_bytes, std::size_t{threads} + 1) * lab_bytes);
   Result cas, add, buffer, lab_thread, lab_core, lab_core_cas;
   for (int t = 0; t < turns; ++t) {
-    turn<Cas, bytes>(space, threads, cas);
-    turn<Add, bytes>(space, threads, add);
+    turn<Shared<true>, bytes>(space, threads, cas);
+    turn<Shared<false>, bytes>(space, threads, add);
     turn<Buffer, bytes>(space, threads, buffer);
     turn<LabThread, bytes>(space, threads, lab_thread);
     turn<LabCore<TERRACE_LAB_RESTARTABLE>, bytes>(space, threads, lab_core);

@@ -3,20 +3,16 @@
 
 import json
 import statistics
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accesses import Access, aborts, accesses, disassembled, registers_of
 from interleave import Subject
+from workload import ran
 
 LINE = 64
 STACK = 2**23  # below what is mapped yet, too
-
-
-class NotTraced(Exception):
-    """One line on why."""
 
 
 @dataclass
@@ -71,12 +67,7 @@ def record(build: Path, subject: Subject, size: int, nodes: int, scratch: Path) 
     report = scratch / "recording"
     settings = [f"{k}={v}" for k, v in subject.environment.items()]
     command = [str(build / "bench" / "seeds" / "bench_footprint"), str(report), *settings, str(size), str(nodes)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=120, check=False)
-    except subprocess.TimeoutExpired as late:
-        raise NotTraced("did not end within two minutes") from late
-    if done.returncode != 0:
-        raise NotTraced(done.stderr.strip()[-200:] or f"ended with {done.returncode}")
+    ran(command, timeout=120)
     with report.open(encoding="ascii") as lines:
         return read(lines, size)
 
@@ -115,8 +106,7 @@ class Held:
 
 def held(build: Path, steps: list[Step], policy: str) -> Held:
     text = "".join(f"{'w' if a.write else 'r'} {n * LINE:x}\n" for s in steps for a in s.accesses for n in a.lines(LINE))
-    done = subprocess.run([str(build / "bench" / "seeds" / "bench_l1_trace")], input=text, capture_output=True, text=True, check=True)
-    left = json.loads(done.stdout)[policy]
+    left = json.loads(ran([str(build / "bench" / "seeds" / "bench_l1_trace")], input=text).stdout)[policy]
     for n, step in enumerate(steps):
         if step.aborts:
             return Held(n, "system call")

@@ -10,6 +10,7 @@ from pathlib import Path
 import footprint
 from interleave import Subject
 from report import Report
+from workload import Failed
 
 SIZES = (64, 1010, 4096)
 NODES = 250
@@ -20,7 +21,7 @@ Row = dict[str, float | str]
 def _one(options: argparse.Namespace, subject: Subject, size: int, nodes: int, scratch: Path) -> Row:
     try:
         recording = footprint.record(options.build, subject, size, nodes, scratch)
-    except footprint.NotTraced as why:
+    except Failed as why:
         return {"failed": str(why)}
     row: Row = dict(asdict(footprint.pair(recording, size)))
     for region in ("allocate", "release"):

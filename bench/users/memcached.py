@@ -19,7 +19,7 @@ from program import DEBUGGED, PLAIN, UMEM, WITH, WITHOUT, Results, Setting, Valu
 from report import ROOT
 from sources import INTEGRATION, unpacked, work_directory
 from steps import HEADERS, Library, Step, fresh, make, need
-from workload import Failed, clean_environment
+from workload import Failed, answers, clean_environment, ended
 
 sys.path.append(str(ROOT / "bench" / "suites"))
 
@@ -33,7 +33,7 @@ OWN_RED_ZONES = "testapp: cache_redzone"  # those of the cache.c that it comes w
 SCRIPT_SECONDS = 180
 WAVES, CONNECTIONS, VALUES = 30, 64, 40  # values that each connection sets, then gets
 LARGEST = 16 * 1024
-START_SECONDS, STOP_SECONDS, ANSWER_SECONDS = 60.0, 60.0, 120.0
+ANSWER_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -140,19 +140,12 @@ class Memcached:
             command = [str(self._folder(setting.build) / "memcached"), "-s", address, "-U", "0", "-m", "256", "-t", "2", "-c", "1024"]
             command += ["-u", "root"] if os.geteuid() == 0 else []
             environment = clean_environment() | setting.environment
-            server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-            try:
+            with ended(subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)) as server:
                 return self._loaded(server, address, setting)
-            finally:
-                server.terminate()
-                try:
-                    server.wait(STOP_SECONDS)
-                except subprocess.TimeoutExpired:
-                    server.kill()
-                    server.wait()
 
     def _loaded(self, server: subprocess.Popen[bytes], address: str, setting: Setting) -> Values:
-        wait_for(server, address)
+        if not answers(server, lambda: connected(address)):
+            raise Failed("memcached does not answer")
         if setting.build == UMEM and not libumem_in(server.pid):
             raise Failed("memcached runs without libumem")
         talks = [talk(number) for number in range(CONNECTIONS)]
@@ -165,12 +158,7 @@ class Memcached:
         return {"rate": WAVES * CONNECTIONS * VALUES * 3 / seconds, "rss": anonymous_bytes(server.pid)}
 
 
-def wait_for(server: subprocess.Popen[bytes], address: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as one:
-            one.connect(address)
-            return
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise Failed("memcached does not answer")
-        time.sleep(0.05)
+def connected(address: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect(address)
+    return True

@@ -8,9 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -18,7 +17,7 @@ from origin import body_of
 from program import DEBUGGED, PLAIN, UMEM, WITH, WITHOUT, Results, Setting, Values, anonymous_bytes, libumem_in
 from sources import unpacked, work_directory
 from steps import HEADERS, Library, Step, make, need
-from workload import Failed, clean_environment
+from workload import Failed, answers, clean_environment, ended, free_port
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("include", "lib", "bin", "vmod")
@@ -27,7 +26,6 @@ STORAGE_MIB = 96  # less than the texts take, so that it evicts
 TEXTS, CONNECTIONS, SECONDS = 20_000, 32, 15
 COMPARED = 300
 WAITING = 4  # tests at once for each CPU: most of their time they wait
-START_SECONDS, STOP_SECONDS = 60.0, 60.0
 
 
 def of_varnishtest(output: str) -> dict[str, str]:
@@ -55,20 +53,6 @@ def refuse_idle(counters: dict[str, int]) -> None:
     for name in ("c_req", "c_freed", "g_bytes"):
         if counters.get(f"SMU.s0.{name}", 0) == 0:
             raise Failed(f"varnishd's storage umem has not been used: {name} is 0")
-
-
-@contextlib.contextmanager
-def ended(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 class Varnish:
@@ -145,7 +129,8 @@ class Varnish:
                 command, env=self._environment(library, setting), stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=True
             )
         with ended(server):
-            wait_for(server, port, folder / "log")
+            if not answers(server, lambda: fetched(f"http://127.0.0.1:{port}/1")):
+                raise Failed(f"varnishd does not answer: {(folder / 'log').read_text()[-300:]}")
             script = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "-s", str(HERE / "requests.lua")]
             environment = clean_environment() | {"COUNT": str(TEXTS)}
             address = f"http://127.0.0.1:{port}/"
@@ -164,14 +149,6 @@ class Varnish:
         return values
 
 
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def child_of(pid: int) -> int:
     """The process that serves; varnishd's other one looks after it."""
     with contextlib.suppress(psutil.NoSuchProcess, IndexError):
@@ -182,17 +159,6 @@ def child_of(pid: int) -> int:
 def fetched(address: str) -> bytes:
     with urllib.request.urlopen(address, timeout=30) as answer:
         return bytes(answer.read())
-
-
-def wait_for(server: subprocess.Popen[str], port: int, log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        with contextlib.suppress(OSError):
-            fetched(f"http://127.0.0.1:{port}/1")
-            return
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise Failed(f"varnishd does not answer: {log.read_text()[-300:]}")
-        time.sleep(0.05)
 
 
 def compare_texts(address: str) -> None:

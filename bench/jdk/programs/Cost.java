@@ -16,12 +16,12 @@ public final class Cost {
     int i;
   }
 
-  private static final class Small {
+  static final class Small {
     int i;
     long a, b, c, d;
   }
 
-  private static final class Large {
+  static final class Large {
     int i;
     long a, b, c, d, e, f, g, h;
     long j, k, l, m, n, o, p, q;

@@ -8,17 +8,6 @@
 public final class Objects {
   private static final int BATCH = 1000;
 
-  private static final class Small {
-    int i;
-    long a, b, c, d;
-  }
-
-  private static final class Large {
-    int i;
-    long a, b, c, d, e, f, g, h;
-    long j, k, l, m, n, o, p, q;
-  }
-
   /** Kept from being optimised away: each thread has its own. */
   private static final class Sink {
     Object last;
@@ -32,13 +21,13 @@ public final class Objects {
 
   private static void allocate48(Sink sink) {
     for (int i = 0; i < BATCH; i++) {
-      sink.last = new Small();
+      sink.last = new Cost.Small();
     }
   }
 
   private static void allocate144(Sink sink) {
     for (int i = 0; i < BATCH; i++) {
-      sink.last = new Large();
+      sink.last = new Cost.Large();
     }
   }
 
