@@ -3,11 +3,11 @@
 that has a message, options/, each looks at what an item of UMEM_OPTIONS does, and life/, each has caches
 that come and go beside other work.
 
-A program's first comment has: object (which library), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
+A program's first comment has: object (the library, if not umem), UMEM_DEBUG, UMEM_OPTIONS, UMEM_LOGGING,
 whether it is to be setuid, whether it needs glibc (stacks), how it ends, and all of what it says on
 standard error. %p is an address, %x and %d numbers, "..." any lines; "[record of CACHE, and the
 end]" is what a fault of an object with a record says after its first line. With several lines of UMEM_DEBUG it runs once with each, and with
-"on every rung" so often.
+"on every rung" so often; with several of UMEM_OPTIONS, too, and CACHE is what stands behind -> there.
 """
 
 import argparse
@@ -41,6 +41,7 @@ class Program:
     library: str = "umem"
     environment: dict[str, str] = field(default_factory=dict)
     debug: list[str] = field(default_factory=list)  # UMEM_DEBUG of each run
+    options: list[tuple[str, str]] = field(default_factory=list)  # and UMEM_OPTIONS, with CACHE
     ends: str = "0"
     setuid: bool = False
     glibc: bool = False
@@ -67,15 +68,17 @@ class Program:
                 program.rungs = _RUNGS
             elif name == "UMEM_DEBUG":
                 program.debug.append(value)
+            elif name == "UMEM_OPTIONS":
+                words, _, cache = value.partition(" -> ")
+                program.options.append((words.strip(), cache))
             elif name.startswith("UMEM_"):
                 program.environment[name] = value
         return program
 
-    @property
-    def pattern(self) -> str:
+    def pattern(self, cache: str) -> str:
         lines = []
         for line in self.says:
-            escaped = re.escape(line)
+            escaped = re.escape(line.replace("CACHE", cache))
             for field_name, expression in _FIELDS.items():
                 escaped = escaped.replace(re.escape(field_name), expression)
             lines.append("(?:.*\n)*?" if line == "..." else escaped + "\n")
@@ -110,15 +113,19 @@ def _run(
     )
     if program.setuid and not _set_user(binary, libraries):
         return SKIPPED
-    for debug, rung in itertools.product(program.debug or [None], program.rungs or [None]):
-        variables = {"UMEM_DEBUG": debug, "TERRACE_RUNG": rung}
-        wrong = _run_once(program, binary, {k: v for k, v in variables.items() if v is not None})
+    runs = (program.debug or [None], program.rungs or [None], program.options or [(None, "")])
+    for debug, rung, (options, cache) in itertools.product(*runs):
+        every = {"UMEM_DEBUG": debug, "TERRACE_RUNG": rung, "UMEM_OPTIONS": options}
+        variables = {k: v for k, v in every.items() if v is not None}
+        wrong = _run_once(program, binary, variables, cache)
         if wrong is not None:
             return wrong
     return None
 
 
-def _run_once(program: Program, binary: Path, variables: dict[str, str]) -> str | None:
+def _run_once(
+    program: Program, binary: Path, variables: dict[str, str], cache: str
+) -> str | None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("UMEM_", "TERRACE_"))}
     try:
         done = subprocess.run(
@@ -134,7 +141,7 @@ def _run_once(program: Program, binary: Path, variables: dict[str, str]) -> str 
     expected = -getattr(signal, program.ends) if program.ends[0] == "S" else int(program.ends)
     if done.returncode != expected:
         return f"{variables}: ends with {done.returncode}, not {expected}\n{done.stderr}"
-    if not re.fullmatch(program.pattern, done.stderr):
+    if not re.fullmatch(program.pattern(cache), done.stderr):
         return f"{variables}: says\n{done.stderr}\nand not\n" + "\n".join(program.says)
     return None
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: audit
+/* UMEM_DEBUG: audit
    ends: SIGABRT
    says:
    handled

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: guards,allverbose
+/* UMEM_DEBUG: guards,allverbose
    UMEM_LOGGING: fail=32k
    UMEM_OPTIONS: size_clear
    on glibc

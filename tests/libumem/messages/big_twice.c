@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: default,verbose
+/* UMEM_DEBUG: default,verbose
    ends: SIGABRT
    says:
    umem allocator: duplicate free: buffer freed twice

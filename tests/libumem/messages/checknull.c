@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: checknull,verbose
+/* UMEM_DEBUG: checknull,verbose
    ends: SIGABRT
    says:
    umem: out of heap space

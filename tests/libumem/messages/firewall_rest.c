@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: firewall=1000,audit,verbose
+/* UMEM_DEBUG: firewall=1000,audit,verbose
    ends: SIGABRT
    says:
    umem allocator: redzone violation: write past end of buffer

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: firewall=64,verbose,noabort
+/* UMEM_DEBUG: firewall=64,verbose,noabort
    ends: 0
    says:
    umem allocator: bad free: free size (200) != alloc size (100)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: default,firewall=3000,verbose
+/* UMEM_DEBUG: default,firewall=3000,verbose
    UMEM_LOGGING: transaction,contents
    ends: 0
    says:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: audit=500,verbose
+/* UMEM_DEBUG: audit=500,verbose
    ends: 0
    says:
    umem allocator: UMEM_DEBUG: 'audit=500' asks for more frames than the 32 that are kept

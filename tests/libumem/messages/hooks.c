@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   ends: SIGABRT
+/* ends: SIGABRT
    says:
    umem allocator: duplicate free: buffer freed twice
    buffer=%p  bufctl=%p  cache: umem_alloc_200

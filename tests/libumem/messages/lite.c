@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: lite,audit,firewall=8,verbose
+/* UMEM_DEBUG: lite,audit,firewall=8,verbose
    UMEM_LOGGING: transaction
    ends: SIGABRT
    says:

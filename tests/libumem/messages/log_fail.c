@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_LOGGING: fail=16k
+/* UMEM_LOGGING: fail=16k
    UMEM_DEBUG: verbose
    on glibc
    ends: 0

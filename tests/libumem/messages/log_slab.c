@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_LOGGING: slab
+/* UMEM_LOGGING: slab
    UMEM_DEBUG: verbose
    UMEM_DEBUG: guards,verbose
    on glibc

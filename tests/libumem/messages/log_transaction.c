@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: default,verbose
+/* UMEM_DEBUG: default,verbose
    UMEM_LOGGING: transaction,contents=100k
    on glibc
    ends: 0

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_LOGGING: transaction, slab=0 ,fail=lots,contents,all
+/* UMEM_LOGGING: transaction, slab=0 ,fail=lots,contents,all
    UMEM_DEBUG: guards,verbose
    ends: 0
    says:

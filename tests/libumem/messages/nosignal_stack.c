@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: nosignal,verbose
+/* UMEM_DEBUG: nosignal,verbose
    ends: SIGABRT
    says:
    umem: called from signal handler

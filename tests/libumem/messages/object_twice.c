@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   ends: SIGABRT
+/* ends: SIGABRT
    says:
    terrace: umem_cache_free(): double free of %p
    ...

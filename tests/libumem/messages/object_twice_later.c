@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_OPTIONS: nomagazines
+/* UMEM_OPTIONS: nomagazines
    ends: SIGABRT
    says:
    terrace: umem_cache_free(): double free of %p

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: firewall, firewall=0 ,guards=1, verbose ,contents=x
+/* UMEM_DEBUG: firewall, firewall=0 ,guards=1, verbose ,contents=x
    UMEM_OPTIONS: allocator=best,backend=brk,concurrency=4,max_contention=x,size_add=200000,size_remove=131072,size_remove=17,size_add=48,size_add=100,nomagazines,reap_interval=5,sbrk_minalloc=64k,sbrk_pagesize=0
    ends: 0
    says:

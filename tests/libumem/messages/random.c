@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: random,verbose
+/* UMEM_DEBUG: random,verbose
    ends: 0
    says:
 */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: guards,verbose,noabort
+/* UMEM_DEBUG: guards,verbose,noabort
    ends: 0
    says:
    umem allocator: redzone violation: write past end of buffer

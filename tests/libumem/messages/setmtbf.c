@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   ends: 0
+/* ends: 0
    says:
 */
 #include <umem.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: default,verbose,noabort
+/* UMEM_DEBUG: default,verbose,noabort
    ends: 0
    says:
    umem allocator: boundary tag corrupted

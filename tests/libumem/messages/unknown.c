@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: guards,verbose,verify,mtbf=x
+/* UMEM_DEBUG: guards,verbose,verify,mtbf=x
    UMEM_OPTIONS: backend=mmap,perthread_cache
    ends: 0
    says:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: guards,verbose
+/* UMEM_DEBUG: guards,verbose
    ends: SIGABRT
    says:
    umem allocator: bad free: free size (42) != alloc size (41)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_DEBUG: verbose
+/* UMEM_DEBUG: verbose
    UMEM_DEBUG: default,verbose
    ends: 0
    says:

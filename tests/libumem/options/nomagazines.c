@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_OPTIONS: nomagazines
+/* UMEM_OPTIONS: nomagazines
    ends: 0
    says:
    10000 made, 0 kept

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-/* object: umem
-   UMEM_OPTIONS: perthread_cache=0
+/* UMEM_OPTIONS: perthread_cache=0
    ends: 0
    says:
 */
