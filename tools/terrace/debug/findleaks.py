@@ -15,6 +15,8 @@ from terrace.debug.magazines import Magazines, guarded_in_hands, in_hands, take_
 from terrace.debug.memory import Mapping, Words
 from terrace.debug.reach import Graph, Marker, reachable
 from terrace.debug.roots import holding, readable_data, roots
+from terrace.debug.sampled.leaks import leaked_samples, sampled_lines, table_of
+from terrace.debug.sampled.table import Sample
 from terrace.debug.symbols import Frames, name_of
 from terrace.debug.target import Capture, Target
 from terrace.debug.umem.debugged import Debugged
@@ -52,6 +54,7 @@ class Findings:
     capture: Capture
     marking: float
     audited: list[AuditedGroup]
+    sampled: list[Sample]  # leaked ones
     has_stacks: bool  # of what was allocated, as far as its cache has records
     addresses: list[int]  # of what is leaked
 
@@ -158,6 +161,9 @@ def find(target: Target) -> Findings:
         apart += holding(capture.mappings, (m.address for m in magazines))
         moving = guarded_in_hands(layout, magazines, apart)
     apart += checked.apply(heap, capture)
+    samples = table_of(layout, capture.memory)
+    if samples is not None:
+        apart += samples.memory_of_its_own()
     if target.umem is not None:
         apart += LogReader(target.umem, capture.memory).ranges()
         apart += heap.apart.own + heap.ranges()[1:]
@@ -177,7 +183,8 @@ def find(target: Target) -> Findings:
     marked = time.monotonic() - began
     addresses: list[int] = heap.addresses(leaked).tolist()
     return Findings(
-        len(everything), sizes, leaked, groups, capture, marked, audited, has_stacks, addresses
+        len(everything), sizes, leaked, groups, capture, marked, audited,
+        leaked_samples(heap, samples, leaked), has_stacks, addresses,
     )  # fmt: skip
 
 
@@ -233,6 +240,8 @@ def lines(target: Target, findings: Findings, everything: bool = False) -> list[
             *audited_lines(findings.audited, frames, None if everything else _GROUPS),
             "",
         ]
+    if findings.sampled:
+        result += sampled_lines(target, findings.sampled, None if everything else _GROUPS)
     found = len(findings.leaked)
     if found:
         result.append(f"{target.title}: {count(found, 'block')} leaked, {findings.bytes:,} bytes")

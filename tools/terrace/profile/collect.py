@@ -13,25 +13,27 @@ def profile_of(
     reader: Reader,
     samples: dict[Key, Sample],
     peak: bool = False,
-    seen: dict[Key, Sample] | None = None,
+    allocated: dict[Key, Sample] | None = None,
 ) -> Profile:
-    """What is in use, or was at the peak; with `seen` also what was allocated while one looked."""
-    counted = {k: s for k, s in samples.items() if (s.at_peak if peak else s.is_live)}
-    every = {**(seen or {}), **counted}
+    """What is in use, or was at the peak; and what was allocated, as its weights say."""
+    live = {
+        key: reader.with_copy(key, sample)
+        for key, sample in samples.items()
+        if (sample.at_peak if peak else sample.is_live)
+    }
     stacks: dict[Stack, Values] = {}
     names = Stacks(reader.target)
-    for key, (sample, stack) in zip(every, names.named(every.values()), strict=True):
-        size = sample.weight * sample.size
-        values = stacks.setdefault(stack, Values())
-        if key in counted:
-            values.add(Values(sample.weight, size))
-        if seen is not None and key in seen:
-            values.add(Values(0, 0, sample.weight, size))
+    for sample, stack in names.named(live.values()):
+        more = Values(sample.weight, sample.weight * sample.size)
+        stacks.setdefault(stack, Values()).add(more)
+    for sample, stack in names.named((allocated or {}).values()):
+        more = Values(0, 0, sample.weight, sample.weight * sample.size)
+        stacks.setdefault(stack, Values()).add(more)
     regions = dict.fromkeys(
         place.region for stack in stacks for place in stack if place.region is not None
     )
     return Profile(
-        stacks, list(regions), reader.period, len(every), time.time_ns(),
-        has_allocated=seen is not None, at_peak=peak, title=reader.target.title,
-        notes=reader.notes(),
+        stacks, list(regions), reader.period, len(live if allocated is None else allocated),
+        time.time_ns(), has_allocated=allocated is not None, at_peak=peak,
+        title=reader.target.title, notes=reader.notes(),
     )  # fmt: skip

@@ -53,14 +53,19 @@ def of_target(name: str, options: argparse.Namespace) -> Profile:
             return profile_of(reader, reader.samples(), options.peak)
         watch = Watch(lambda: Reader(target), reader)
         wait(options.seconds, target.pid)
-        fresh, notes = watch.stop(reader)
-        seen = watch.seen if options.allocated else None
-        profile = profile_of(reader, fresh, options.peak, seen)
+        there, allocated = watch.stop(reader)
+        profile = profile_of(reader, there, options.peak, allocated if options.allocated else None)
         profile.duration = int(options.seconds * 1e9)
         profile.show_allocated = options.allocated
         profile.title += f", what it allocated in {options.seconds:g} s"
-        profile.notes += notes if options.allocated else []
         return profile
+
+
+def _setting(options: argparse.Namespace) -> str | None:
+    """Of TERRACE_PROFILE; None: nothing was said."""
+    if options.period is None and not options.frames:
+        return None
+    return f"{switch.bytes_of(options.period)}{',frames' if options.frames else ''}"
 
 
 class _OfProgram:
@@ -86,14 +91,11 @@ class _OfProgram:
     def _read(self, pid: int) -> Profile:
         reader = _opened(pid)
         reader.expect_samples()
-        samples = reader.samples()
-        notes: list[str] = []
-        if self._watch is not None:
-            samples, notes = self._watch.stop(reader)
-        seen = self._watch.seen if self._watch is not None else None
-        profile = profile_of(reader, samples, self._options.peak, seen)
-        profile.show_allocated = self._options.allocated
-        profile.notes += notes
+        if self._watch is None:
+            return profile_of(reader, reader.samples(), self._options.peak)
+        there, allocated = self._watch.stop(reader)
+        profile = profile_of(reader, there, self._options.peak, allocated)
+        profile.show_allocated = True
         return profile
 
 
@@ -103,7 +105,7 @@ def run_program(words: list[str], options: argparse.Namespace, checkout: Checkou
         raise TerraceError("--seconds is for a process that runs already", 2)
     found = _OfProgram(options)
     tracer = program.Tracer(found.started, found.exiting)
-    ending = program.run(words, str(find_library(checkout)), options.period, tracer)
+    ending = program.run(words, str(find_library(checkout)), _setting(options), tracer)
     if found.profile is None:
         messages.say(f"no profile: {found.error}", always=True)
     else:
@@ -117,7 +119,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     options.chosen_format = output.chosen_format(options.format, options.output)
     output.expect_writable(options.output)
     if options.start is not None:
-        return switch.start(options.start, switch.bytes_of(options.period), options.stack_copies)
+        return switch.start(options.start, switch.bytes_of(options.period), options.frames)
     try:
         if options.diff is not None:
             from terrace.profile.pprof import load

@@ -20,7 +20,7 @@ def add_parser(commands: Commands) -> None:
         "profile",
         help="which code holds the memory of a process, of a core file, or of a program to run",
         usage="terrace profile [OPTIONS] PID | CORE | -- PROGRAM [ARGUMENT ...]\n"
-        "       terrace profile --start PID [--period BYTES] [--stack-copies]\n"
+        "       terrace profile --start PID [--period BYTES] [--frames]\n"
         "       terrace profile --diff A B [-o FILE] [--format FORMAT]",
         description="Reads the samples of allocations that Terrace keeps, from outside. Without "
         "options: a table of what is in use, by the code that has allocated it.",
@@ -43,8 +43,8 @@ def add_parser(commands: Commands) -> None:
         "--period", metavar="BYTES", help="mean bytes between samples: 512k, or 0 to end it"
     )
     parser.add_argument(
-        "--stack-copies", action="store_true",
-        help="sample the stack's top, too: for programs without frame pointers",
+        "--frames", action="store_true",
+        help="stacks by frame pointers only, without copies of 8 KiB each to unwind",
     )  # fmt: skip
     parser.add_argument(
         "--diff", nargs=2, metavar=("A", "B"), help="what grew between two files of pprof's format"

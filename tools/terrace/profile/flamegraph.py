@@ -12,7 +12,7 @@ from terrace.report.cells import human_bytes
 
 _VIEWER = Path(__file__).with_name("viewer")
 _HINT = "Width is bytes. Outermost functions are on top. Click to zoom in, on top to zoom out."
-_HINT_OF_A_DIFFERENCE = "Width is bytes now. Red has grown, blue has shrunk, orange is new."
+_HINT_OF_A_DIFFERENCE = "Width is bytes now. Red has grown, blue has shrunk; the more, the darker."
 
 
 class _Node:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from terrace import launch
 from terrace.debug import ptrace
 from terrace.errors import TerraceError
-from terrace.profile.switch import bytes_of
+from terrace.profile.switch import PERIOD
 from terrace.run import preload_environment, preloadable
 
 _EXIT, _GROUP_STOP = 6, 128  # PTRACE_EVENT_EXIT, PTRACE_EVENT_STOP
@@ -43,11 +43,10 @@ class Tracer:
         return True
 
 
-def run(command: list[str], library: str, period: str | None, tracer: Tracer) -> launch.Ending:
+def run(command: list[str], library: str, setting: str | None, tracer: Tracer) -> launch.Ending:
     """Terrace is preloaded, and samples."""
-    setting = str(bytes_of(period)).encode()
     with preloadable(library) as path:
         environment = preload_environment(path)
-        if period is not None or b"TERRACE_PROFILE" not in environment:
-            environment[b"TERRACE_PROFILE"] = setting
+        if setting is not None or b"TERRACE_PROFILE" not in environment:
+            environment[b"TERRACE_PROFILE"] = (setting or PERIOD).encode()
         return launch.launch(command, environment, tracer)

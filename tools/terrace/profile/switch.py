@@ -26,7 +26,7 @@ def bytes_of(text: str | None) -> int:
     return int(number) << shift
 
 
-def start(pid: int, period: int, stack_copies: bool) -> int:
+def start(pid: int, period: int, frames: bool) -> int:
     """A period of 0 ends the sampling; what was sampled stays until it is freed."""
     target = LiveTarget(pid)
     reader = Reader(target)
@@ -36,7 +36,8 @@ def start(pid: int, period: int, stack_copies: bool) -> int:
         raise ptrace.refusal(pid) from None
     try:
         for table in reader.tables:
-            for name, value in (("mode", STACK_COPIES * stack_copies), ("period", period)):
+            mode = 0 if frames else STACK_COPIES
+            for name, value in (("mode", mode), ("period", table.next_word(period))):
                 address, size = table.word(name)
                 os.pwrite(memory, value.to_bytes(size, "little"), address)
     except OSError as error:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from terrace.debug.sampled.frames import Line, Stack, lines_of
+from terrace.debug.sampled.frames import ENTRIES, Line, Stack, lines_of
 from terrace.messages import count
 from terrace.profile.model import Profile, Values
 from terrace.report.cells import human_bytes, human_count
@@ -21,9 +21,10 @@ _CALLERS = 5
 _LONGEST = 100  # of a name, in characters
 # What allocates for others: the site is the first function below.
 _ALLOCATES = re.compile(
-    r"(__libc_)?(m|c|re|v|pv)alloc$|(posix_)?memalign$|aligned_alloc$|reallocarray$|strn?dup$"
-    r"|operator new|_?_?(v?asprintf)|getdelim$|getline$|(std|__gnu_cxx|terrace)::"
+    ENTRIES + r"|(__)?strn?dup$|(__)?v?asprintf|(__)?getdelim$|getline$|(std|__gnu_cxx|terrace)::"
 )
+# What every stack begins with.
+_STARTS = re.compile(r"_start$|_dl_start_user$|__libc_start_|start_thread$|(__)?clone3?$")
 _PARAMETERS = re.compile(r"<[^<>]*>")
 _OPERATOR = re.compile(r"operator(<=>|<<=?|>>=?|->\*?|[<>]=?)")
 
@@ -70,8 +71,8 @@ def short(name: str) -> str:
 
 
 def _once(lines: Iterable[Line]) -> list[Line]:
-    """Of functions that call themselves the first of each row."""
-    listed = [*lines]
+    """Of functions that call themselves the first of each row; without the start of all."""
+    listed = [line for line in lines if not _STARTS.match(line.function)]
     return listed[:1] + [b for a, b in pairwise(listed) if b.function != a.function]
 
 

@@ -4,4 +4,5 @@
 table.py                 the samples, as the library keeps them
 images.py, symbolizer.py from addresses to functions and lines; stacks that were copied are unwound
 stacks.py                both together
+leaks.py                 for findleaks
 """

@@ -5,6 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+# Functions of an allocator that programs call, as a pattern.
+ENTRIES = (
+    r"(__libc_)?(m|c|re|v|pv)alloc$|(posix_)?memalign$|aligned_alloc$|reallocarray$|operator new"
+)
+
 
 class Line(NamedTuple):
     """A function at an address. Functions that were inlined there have a line each."""

@@ -79,6 +79,8 @@ class Images:
         regions: list[tuple[Region, Image]] = []
         for path, parts in groups.items():
             code = [m for m in parts if "x" in m.permissions]
+            # A core file may not say which are code.
+            code = code or [m for m in parts if "w" not in m.permissions]
             first = parts[0]
             if not code:
                 continue

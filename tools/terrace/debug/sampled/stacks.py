@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The samples of a process, and the names of their stacks."""
 
+import re
 from collections.abc import Iterable
 
-from terrace.debug.sampled.frames import Line, Location, Stack
+from terrace.debug.sampled.frames import ENTRIES, Line, Location, Stack
 from terrace.debug.sampled.images import Images
 from terrace.debug.sampled.symbolizer import Symbolizer
 from terrace.debug.sampled.table import Key, Sample, Table
@@ -14,31 +15,52 @@ from terrace.messages import count
 _NO_STACK = (Location(0, (Line("(no stack)"),)),)
 
 
+_OWN = re.compile(f"terrace::|{ENTRIES}")
+
+
+def _joined(unwound: tuple[int, ...], pcs: tuple[int, ...]) -> tuple[int, ...]:
+    """The copy of a stack may end before the stack does: frame pointers may know more."""
+    if not unwound or unwound[-1] not in pcs:
+        return unwound or pcs
+    return unwound + pcs[pcs.index(unwound[-1]) + 1 :]
+
+
 class Stacks:
     """Names the stacks of one process."""
 
     def __init__(self, target: Target) -> None:
         self._images = Images(target.mappings(), target.memory, target.root)
         self._symbolizer = Symbolizer(self._images)
-        # Where Terrace is part of the program, names tell its functions from the program's.
         self._libraries = {f.mapping.path for f in target.heaps if ".so" in f.mapping.path}
 
     def _pcs(self, sample: Sample) -> tuple[int, ...]:
         """Without the library's own functions and what is no code."""
         unwound = self._symbolizer.stack_of(sample.copy) if sample.copy is not None else ()
         kept: list[int] = []
-        for pc in unwound or sample.pcs:
+        for i, pc in enumerate(_joined(unwound, sample.pcs)):
             region = self._images.region(pc - 1)
-            if region is None and not unwound:
+            if region is None and i >= len(unwound):
                 break  # what follows is no frame pointer
             if kept or region is None or region.path not in self._libraries:
                 kept.append(pc)
         return tuple(kept)
 
+    def _of_the_program(self, stack: Stack) -> Stack:
+        """Where Terrace is part of the program, names tell its functions from others."""
+        i = 0
+        while (
+            not self._libraries and i < len(stack) - 1 and _OWN.match(stack[i].lines[-1].function)
+        ):
+            i += 1
+        return stack[i:]
+
     def named(self, samples: Iterable[Sample]) -> list[tuple[Sample, Stack]]:
         found = [(sample, self._pcs(sample)) for sample in samples]
         locations = self._symbolizer.locations({pc for _, pcs in found for pc in pcs})
-        return [(s, tuple(locations[pc] for pc in pcs) or _NO_STACK) for s, pcs in found]
+        return [
+            (sample, self._of_the_program(tuple(locations[pc] for pc in pcs)) or _NO_STACK)
+            for sample, pcs in found
+        ]
 
 
 class Reader:
@@ -57,7 +79,14 @@ class Reader:
         return sum(table.taken for table in self.tables)
 
     def samples(self) -> dict[Key, Sample]:
+        """By heap and key; freed ones too."""
         return {(i, *s.key): s for i, table in enumerate(self.tables) for s in table.samples()}
+
+    def with_copy(self, key: Key, sample: Sample) -> Sample:
+        return self.tables[key[0]].with_copy(sample)
+
+    def newest(self, key: Key, sample: Sample) -> Sample:
+        return self.tables[key[0]].newest(sample)
 
     def expect_samples(self) -> None:
         """Else there is nothing to show, and a line says what to do."""

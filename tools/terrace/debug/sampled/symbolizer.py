@@ -23,6 +23,7 @@ except ImportError:  # there is none for this machine
 
 # struct pt_regs of x86-64, and where the table of samples has each: by DWARF's numbers.
 _PT_REGS = "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di orig_ax ip cs flags sp ss"
+_MANGLED = ("_Z", "_R")  # C++, Rust
 _DWARF = "ax dx cx bx si di bp sp r8 r9 r10 r11 r12 r13 r14 r15"
 
 
@@ -32,7 +33,7 @@ def has_unwinder() -> bool:
 
 def demangled(names: list[str]) -> dict[str, str]:
     """Of C++ and Rust, without parameters; c++filt gets all at once."""
-    mangled = [name for name in dict.fromkeys(names) if name.startswith(("_Z", "_R"))]
+    mangled = [name for name in dict.fromkeys(names) if name.startswith(_MANGLED)]
     tool = shutil.which("c++filt")
     if tool is None or not mangled:
         return {}
@@ -84,7 +85,8 @@ class _Drgn:
             file, line = "", 0
             with contextlib.suppress(LookupError):
                 file, line, _ = frame.source()
-            name = linker_name or frame.function_name
+            is_mangled = linker_name.startswith(_MANGLED)
+            name = linker_name if is_mangled else frame.function_name or linker_name
             if name:
                 found.append((name, linker_name, file, line))
         return found

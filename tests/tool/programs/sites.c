@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+// Holds known bytes by a few sites, for tests of `terrace profile`: sites [churn|exit|abort]
+//
+//   orders: 16 MiB in blocks of 256 bytes         pages: 32 MiB in blocks of 64 KiB
+//   load: 64 MiB that are freed before "ready"    lost: 8 MiB in blocks of 512 bytes that nothing points to
+//
+// For each byte that it reads, it takes orders of 16 MiB more, and says "taken".
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { mib = 1 << 20 };
+
+struct block {
+  struct block* next;
+};
+static struct block *orders, *pages;
+
+static void keep(struct block** list, struct block* block) {
+  block->next = *list;
+  *list = block;
+}
+
+static inline __attribute__((always_inline)) struct block* make_order(void) { return malloc(256); }
+
+__attribute__((noinline)) static void take_orders(int bytes) {
+  for (int done = 0; done < bytes; done += 256) keep(&orders, make_order());
+}
+
+__attribute__((noinline)) static void read_pages(int bytes) {
+  for (int done = 0; done < bytes; done += 64 << 10) keep(&pages, calloc(1, 64 << 10));
+}
+
+__attribute__((noinline)) static void load(void) {
+  struct block* all = NULL;
+  for (int done = 0; done < 64 * mib; done += 4096) keep(&all, malloc(4096));
+  while (all != NULL) {
+    struct block* next = all->next;
+    free(all);
+    all = next;
+  }
+}
+
+__attribute__((noinline)) static void lose(void) {
+  for (int done = 0; done < 8 * mib; done += 512) memset(malloc(512), 1, 512);
+}
+
+__attribute__((noinline)) static void often(void) { free(memset(malloc(30000), 1, 30000)); }
+
+__attribute__((noinline)) static void seldom(void) { free(memset(malloc(3000), 1, 3000)); }
+
+static void* churn(void* unused) {
+  for (;;) {
+    often();
+    seldom();
+  }
+  return unused;
+}
+
+int main(int argc, char** argv) {
+  const char* what = argc > 1 ? argv[1] : "";
+  load();
+  take_orders(16 * mib);
+  read_pages(32 * mib);
+  lose();
+  if (strcmp(what, "exit") == 0) return 7;
+  pthread_t thread;
+  if (strcmp(what, "churn") == 0) pthread_create(&thread, NULL, churn, NULL);
+  puts("ready");
+  fflush(stdout);
+  if (strcmp(what, "abort") == 0) abort();
+  while (getchar() != EOF) {
+    take_orders(16 * mib);
+    puts("taken");
+    fflush(stdout);
+  }
+  return 0;
+}

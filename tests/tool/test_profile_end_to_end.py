@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`terrace profile` with the real library: a process, a core file, a program; findleaks' stacks.
+
+programs/sites.c holds known bytes. At a period of 64 KiB an estimate of 16 MiB is made of 256
+samples, so its standard error is 6 %: the bounds here are 5 of these.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+for module in ("numpy", "scipy", "elftools", "rich", "google.protobuf"):
+    pytest.importorskip(module)
+
+# ruff: noqa: E402 - what follows needs these
+from debugged import BUILD, LIBRARY, PROGRAMS, aborted, compiled, report, running, terrace
+from terrace.cli import main
+from terrace.debug.sampled.frames import lines_of
+from terrace.debug.sampled.symbolizer import has_unwinder
+from terrace.profile.pprof import load
+
+HAS_PROFILER = LIBRARY.exists() and b"profile.per_chunk" in LIBRARY.read_bytes()
+pytestmark = [
+    pytest.mark.skipif(not HAS_PROFILER, reason="build/release is not built, or is older"),
+    pytest.mark.skipif(not has_unwinder(), reason="drgn unwinds nothing here"),
+]
+
+MIB = 1 << 20
+SAMPLED = {"TERRACE_PROFILE": "65536"}
+KEPT = {"make_order": 16 * MIB, "read_pages": 32 * MIB, "lose": 8 * MIB}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("program"), "-O2", name="sites")
+
+
+def line_of(text: str) -> int:
+    lines = (PROGRAMS / "sites.c").read_text(encoding="utf-8").splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line and "//" not in line)
+
+
+def by_function(path: Path, allocated: bool = False) -> dict[str, float]:
+    """Bytes by the innermost function, of what sites.c does."""
+    found: dict[str, float] = {}
+    for stack, values in load(str(path)).stacks.items():
+        name = next(lines_of(stack)).function
+        size = values.allocated_bytes if allocated else values.bytes
+        found[name] = found.get(name, 0) + size
+    return found
+
+
+def expect_kept(found: dict[str, float]) -> None:
+    for name, size in KEPT.items():
+        error = (size * 65536) ** 0.5
+        assert abs(found.get(name, 0) - size) < 5 * error, found
+    assert sum(found.values()) < 70 * MIB, found
+
+
+def profiled(directory: Path, *words: object) -> dict[str, float]:
+    path = directory / "a.pb.gz"
+    assert main(["profile", "-o", str(path), *map(str, words)]) == 0
+    return by_function(path)
+
+
+def test_sites_of_a_process_have_their_bytes(program, tmp_path, capsys) -> None:
+    with running(program, **SAMPLED) as process:
+        expect_kept(profiled(tmp_path, process.pid))
+        peak = profiled(tmp_path, "--peak", process.pid)
+        assert 50 * MIB < peak["load"] < 78 * MIB, peak
+        assert peak.get("read_pages", 0) < MIB
+        assert main(["profile", str(process.pid)]) == 0
+        text = capsys.readouterr().out
+        assert f"read_pages  sites.c:{line_of('calloc(')}" in text and "main  sites.c:" in text
+        # What is leaked is as findleaks has it, and the table's own pointers are no roots.
+        lines = report("findleaks", process.pid)
+        assert any(line.endswith("16,384 blocks leaked, 8,388,608 bytes") for line in lines), lines
+        assert lines[lines.index(f"    lose  sites.c:{line_of('malloc(512)')}") + 1].startswith(
+            "    main  sites.c:"
+        )
+
+
+def test_inlined_functions_have_their_line(program, tmp_path) -> None:
+    with running(program, **SAMPLED) as process:
+        path = tmp_path / "a.json"
+        assert main(["profile", "-o", str(path), str(process.pid)]) == 0
+    frames = json.loads(path.read_text(encoding="utf-8"))["shared"]["frames"]
+    places = {frame["name"]: frame.get("line") for frame in frames}
+    assert places["make_order"] == line_of("malloc(256)")
+    assert places["take_orders"] == line_of("make_order())")
+
+
+def test_a_core_file_says_the_same(program, tmp_path) -> None:
+    core = aborted(program, tmp_path, **SAMPLED)
+    expect_kept(profiled(tmp_path, core))
+
+
+def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
+    path = tmp_path / "a.pb.gz"
+    environment = {**os.environ, "TERRACE_LIBRARY": str(LIBRARY)}
+    words = ("--period", "64k", "--allocated", "-o", path, "--", program, "exit")
+    done = terrace("profile", *words, env=environment)
+    assert done.returncode == 7, done.stderr
+    expect_kept(by_function(path))
+    # Also what was freed: exactly as many samples as were counted, by what was seen of them.
+    allocated = by_function(path, allocated=True)
+    assert 100 * MIB < sum(allocated.values()) < 140 * MIB, allocated
+
+
+def test_what_is_freed_at_once_counts_as_allocated(program, tmp_path) -> None:
+    path = tmp_path / "a.pb.gz"
+    with running(program, "churn", TERRACE_PROFILE="4m") as process:
+        profiled(tmp_path, process.pid, "--seconds", 1, "--allocated")
+    allocated = by_function(path, allocated=True)
+    assert allocated["often"] > allocated["seldom"] > 0, allocated
+    assert by_function(path).get("make_order", 0) == 0
+
+
+def test_sampling_is_switched_on_in_a_process_that_runs(program, tmp_path, capsys) -> None:
+    with running(program, TERRACE_PROFILE="0") as process:
+        assert main(["profile", str(process.pid)]) == 1
+        line = f"switch that on by `terrace profile --start {process.pid}`"
+        assert line in capsys.readouterr().err
+        assert main(["profile", "--start", str(process.pid), "--period", "64k"]) == 0
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"taken\n"
+        found = profiled(tmp_path, process.pid)
+        assert found.keys() == {"make_order"} and 11 * MIB < found["make_order"] < 21 * MIB, found
+        assert main(["profile", "--start", str(process.pid), "--period", "0"]) == 0
+        assert "does not sample any more" in capsys.readouterr().err
+
+
+def test_a_program_without_symbols(program, tmp_path) -> None:
+    strip = shutil.which("strip")
+    if strip is None:
+        pytest.skip("no strip")
+    stripped = tmp_path / "sites"
+    subprocess.run([strip, "-o", stripped, program], check=True)
+    with running(stripped, **SAMPLED) as process:
+        found = profiled(tmp_path, process.pid)
+        assert sum(size for name, size in found.items() if name.startswith("sites+0x")) > 40 * MIB
+
+
+def test_a_static_program(tmp_path) -> None:
+    archive = BUILD / "libterrace.a"
+    compiler = shutil.which("c++")
+    if not archive.exists() or compiler is None:
+        pytest.skip("no libterrace.a")
+    whole = ["-Wl,--whole-archive", str(archive), "-Wl,--no-whole-archive"]
+    try:
+        program = compiled(tmp_path, "-O2", "-static", *whole, "-lstdc++", name="sites")
+    except subprocess.CalledProcessError:
+        pytest.skip("nothing is linked statically here")
+    with running(program, LD_PRELOAD="", **SAMPLED) as process:
+        expect_kept(profiled(tmp_path, process.pid))
