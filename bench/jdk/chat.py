@@ -103,8 +103,8 @@ def _figure_10(options: argparse.Namespace, page: Report, results: Rounds) -> No
     page.say(f"Figure 10: messages per second, in thousands; {most} threads.")
     columns = [(young, by) for young in spaces(options) for by in (THREAD, BY_CORE)]
     rates = {(lab, young, by): middle(results, name(young, by, lab, most)) for lab in labs(options) for young, by in columns}
-    shown = {key: number(None if rate is None else rate / 1e3) for key, rate in rates.items()}
-    rows = [[lab, *(shown[lab, young, by] for young, by in columns)] for lab in labs(options)]
+    texts = {key: number(None if rate is None else rate / 1e3) for key, rate in rates.items()}
+    rows = [[lab, *(texts[lab, young, by] for young, by in columns)] for lab in labs(options)]
     page.table(["LABs", *(f"{young} MiB by {by}" for young, by in columns)], rows)
 
     def line(young: int, by: str, lab: str) -> list[tuple[int, float]]:
