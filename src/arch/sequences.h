@@ -64,8 +64,10 @@
 //
 //   pop_round(words, rounds) -> block                                                              [sequence 7]
 //     start:  w := word(slot);  p := place below rounds + w;  if p = 0 -> empty      nothing written
+//             popped(slot) := popped(slot) + 1                      a number that nobody decides by but this: see level/slot.h;
+//                                                                   an attempt that is aborted behind it has counted, too
+//             if popped(slot) = 0 -> empty                          the allocation is due to be sampled: nothing else written
 //     commit: word(slot) := w - 8                                   the place keeps its pointer, which is not 0
-//     after:  popped(slot) := popped(slot) + 1                      where it is asked for: a number, see level/slot.h
 //
 //   push_round(words, rounds, block)                                                               [sequence 8]
 //     start:  w := word(slot);  if place below rounds + w = block -> freed_twice     the top round is compared at once

@@ -48,6 +48,10 @@ bool Heap::ready() noexcept {
 
 bool Heap::open() noexcept {
   options_ = read_options(os::environment);
+  if (options_.profile != 0) {
+    profile::profiler.set_copies(options_.profile_stacks);
+    profile::profiler.set_period(options_.profile);
+  }
   if constexpr (hardened) choose_secret();
   if (!spans_.open()) return false;
   spans_.set_decay(options_.decay_ms);
@@ -123,11 +127,31 @@ void* Heap::allocate_alone(SizeClass c, std::size_t size, std::size_t align) noe
   return large_.allocate(size, align, false, levels_.node());
 }
 
-void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
-  if (align <= cache_line) {
-    if (void* const kept = large_slots_.take(size, zeroed)) return kept;
+// As small_block(), while the heap profiler runs. The counter may be at 0 since the fast path has found it there; a pop would
+// count on.
+void* Heap::small_block_sampling(SizeClass c, std::size_t size, std::size_t align) noexcept {
+  void* block = sampling_.is_due(c) ? nullptr : levels_.at_hand(c);
+  if (block == nullptr) {
+    if (void* const sampled = sample(c, size, align)) return sampled;
+    block = levels_.allocate_after_miss(c);
   }
-  return allocate_span(size, align, zeroed);
+  if (block == nullptr) return allocate_alone(c, size, align);
+  if constexpr (hardened) check_cleared(block, c);
+  return block;
+}
+
+void* Heap::sample(SizeClass c, std::size_t size, std::size_t align) noexcept {
+  void* const p = sampling_.allocate(c, size, align);
+  if (p != nullptr) maintenance_.keep_limit();
+  return p;
+}
+
+void* Heap::allocate_large(std::size_t size, std::size_t align, bool zeroed) noexcept {
+  void* p = align <= cache_line ? large_slots_.take(size, zeroed) : nullptr;
+  if (p == nullptr) p = allocate_span(size, align, zeroed);
+  if (Sampling::on() && p != nullptr) [[unlikely]]
+    sampling_.look_at(p, size);
+  return p;
 }
 
 // Not part of allocate_large(), so that a block that was kept costs no registers saved.
@@ -140,6 +164,7 @@ void* Heap::allocate_span(std::size_t size, std::size_t align, bool zeroed) noex
 }
 
 void Heap::free_large(void* p) noexcept {
+  sampling_.drop(p);
   const LargeSlots::Kept kept = large_slots_.keep(p);
   if (kept == LargeSlots::Kept::yes) return;
   if (kept == LargeSlots::Kept::no) large_.free(p, os::coarse_milliseconds());
@@ -168,6 +193,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
 
 // errno is set here: see allocate_slow().
 void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept {
+  const profile::Entered entered(__builtin_frame_address(0));
   void* const p = insist([&]() -> void* {
     if (!ready()) return nullptr;
     return redirect_ != nullptr ? redirect_->allocate(size, align) : allocate_plain(size, align);
@@ -269,10 +295,13 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
   std::size_t have = class_size(c);
   if (have == 0) {
     have = usable_size(p, "realloc");
+    if (sampling_.stays(p, size)) return p;
     if (size > SizeRule::largest) {
+      const std::uint32_t sample = large_.sample_of(p);
       const bool resized = large_.resize(p, size);
       void* const moved = resized ? p : large_.move(p, size);
       if (moved != nullptr) {
+        sampling_.reallocated(moved, size, sample);
         maintenance_.keep_bound();
         return moved;
       }
@@ -311,6 +340,7 @@ void* allocate_beside_fast_path(std::size_t size) noexcept {
 
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
+  const profile::Entered entered(__builtin_frame_address(0));
   void* const p = heap.insist([=] { return allocate_beside_fast_path(size); });
   if (p == nullptr) errno = ENOMEM;
   return p;

@@ -16,6 +16,7 @@
 #include "heap/levels/block_levels.h"
 #include "heap/levels/large_slots.h"
 #include "heap/options.h"
+#include "heap/sampling.h"
 #include "heap/upkeep/maintenance.h"
 
 namespace terrace::heap {
@@ -29,6 +30,9 @@ class Heap {
   /// As allocate(), after the fast path found its word empty.
   void* allocate_after_miss(std::size_t size) noexcept {
     const SizeClass c = class_for(size);
+    if (Sampling::on()) [[unlikely]] {
+      if (void* const sampled = sample(c, size, SizeRule::quantum)) return sampled;
+    }
     void* const block = levels_.allocate_after_miss(c);
     return block != nullptr ? block : allocate_alone(c, size, SizeRule::quantum);
   }
@@ -95,8 +99,10 @@ class Heap {
   /// Requires is_plain(p), of more than the largest class.
   bool set_aside(void* p) noexcept {
     LargeRecord* const record = large_.keepable(p);
-    if (record != nullptr) Large::set_kept(*record);
-    return record != nullptr;
+    if (record == nullptr) return false;
+    sampling_.drop(p);
+    Large::set_kept(*record);
+    return true;
   }
   bool is_set_aside(const void* p) noexcept { return large_.is_kept_block(p); }
   void take_back(void* p) noexcept { large_.set_in_place(p); }
@@ -155,11 +161,16 @@ class Heap {
 
   // Hardened build: cleared.h
   void* small_block(SizeClass c, std::size_t size, std::size_t align) noexcept {
-    void* const block = levels_.allocate(c);
+    if (Sampling::on()) [[unlikely]]
+      return small_block_sampling(c, size, align);
+    void* block = levels_.at_hand(c);
+    if (block == nullptr) block = levels_.allocate_after_miss(c);
     if (block == nullptr) return allocate_alone(c, size, align);
     if constexpr (hardened) check_cleared(block, c);
     return block;
   }
+  __attribute__((cold, noinline)) void* small_block_sampling(SizeClass c, std::size_t size, std::size_t align) noexcept;
+  __attribute__((cold, noinline)) void* sample(SizeClass c, std::size_t size, std::size_t align) noexcept;
   __attribute__((cold, noinline)) void* allocate_alone(SizeClass c, std::size_t size, std::size_t align) noexcept;
   static void check_cleared(void* block, SizeClass c) noexcept;
   void clear_freed(void* p, HomeClass h) noexcept;
@@ -184,6 +195,7 @@ class Heap {
   check::Checker checker_;
   Maintenance maintenance_{spans_, slabs_, large_, levels_, large_slots_};
   LargeSlots large_slots_{levels_.core(), large_, maintenance_};
+  Sampling sampling_{levels_, large_};
   AcrossFork across_fork_{*this};
   std::atomic<std::uint64_t> random_state_{0x9e3779b97f4a7c15U};
 };

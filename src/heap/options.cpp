@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "base/report.h"
 #include "base/text.h"
+#include "profile/profiler.h"
 
 #include <string_view>
 
@@ -54,6 +55,17 @@ bool parse_placement(std::string_view text, Options& out) noexcept {
   return true;
 }
 
+bool parse_profile(std::string_view text, Options& out) noexcept {
+  const std::string_view number = text.substr(0, text.find(','));
+  text.remove_prefix(number.size());
+  std::uint64_t bytes = 0;
+  if (!parse_bytes(number, bytes) || bytes > profile::Profiler::most_period || (!text.empty() && text != ",frames"))
+    return false;
+  out.profile = bytes;
+  out.profile_stacks = text.empty();
+  return true;
+}
+
 }  // namespace
 
 Options read_options(Lookup lookup) noexcept {
@@ -75,6 +87,9 @@ Options read_options(Lookup lookup) noexcept {
     } else {
       warn("TERRACE_DECAY_MS", v, "not a number of milliseconds; ignored");
     }
+  }
+  if (const char* v = lookup("TERRACE_PROFILE"); v != nullptr && !parse_profile(v, o)) {
+    warn("TERRACE_PROFILE", v, "not BYTES[,frames] (K, M, G allowed); ignored");
   }
   return o;
 }

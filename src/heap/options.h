@@ -13,6 +13,8 @@ struct Options {
   std::uint32_t random_line_per_65536 = 0;  // placement random: probability of the extra line
   std::uint64_t budget = 0;                 // 0: by the default rule
   std::uint64_t decay_ms = 1000;
+  std::uint64_t profile = 0;    // mean bytes between samples; 0: none
+  bool profile_stacks = false;  // with a copy of the stack
 };
 
 /// Bad values are refused with a line on standard error. `lookup` tells the value of a variable, null when there is none.

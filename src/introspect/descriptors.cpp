@@ -193,6 +193,43 @@ struct Layout {
       TERRACE_FIELD("record.number", span::Record, number),
   };
 
+  // The heap profiler: tools/terrace/profile.
+  using Profiler = profile::Profiler;
+  using Sample = profile::Sample;
+  static constexpr Field of_profile[] = {
+      whole<Profiler>("profile"),
+      TERRACE_FIELD("profile.period", Profiler, word_),
+      TERRACE_FIELD("profile.mode", Profiler, mode_),
+      TERRACE_FIELD("profile.chunks", Profiler, table_.chunks_),
+      TERRACE_FIELD("profile.copies", Profiler, table_.copies_),
+      TERRACE_FIELD("profile.used", Profiler, table_.used_),
+      TERRACE_FIELD("profile.mark", Profiler, table_.mark_),
+      TERRACE_FIELD("profile.taken", Profiler, counters_.taken),
+      TERRACE_FIELD("profile.dropped", Profiler, counters_.dropped),
+      TERRACE_FIELD("profile.lost", Profiler, counters_.lost),
+      TERRACE_FIELD("profile.armed", Profiler, armed_),
+      constant("profile.per_chunk", profile::records_per_chunk),
+      whole<Sample>("sample"),
+      TERRACE_FIELD("sample.address", Sample, address),
+      TERRACE_FIELD("sample.size", Sample, size),
+      TERRACE_FIELD("sample.weighed", Sample, weighed),
+      TERRACE_FIELD("sample.period", Sample, period),
+      TERRACE_FIELD("sample.time", Sample, time),
+      TERRACE_FIELD("sample.born", Sample, born),
+      TERRACE_FIELD("sample.died", Sample, died),
+      TERRACE_FIELD("sample.tid", Sample, tid),
+      TERRACE_FIELD("sample.version", Sample, version),
+      TERRACE_FIELD("sample.state", Sample, state),
+      TERRACE_FIELD("sample.depth", Sample, depth),
+      TERRACE_FIELD("sample.has_copy", Sample, has_copy),
+      TERRACE_FIELD("sample.pcs", Sample, pcs),
+      whole<os::StackCopy>("stack_copy"),
+      TERRACE_FIELD("stack_copy.bytes", os::StackCopy, bytes),
+      TERRACE_FIELD("stack_copy.pc", os::StackCopy, pc),
+      TERRACE_FIELD("stack_copy.registers", os::StackCopy, registers),
+      TERRACE_FIELD("stack_copy.data", os::StackCopy, data),
+  };
+
   static constexpr Descriptor described() {
     auto d = begun<Descriptor>("terrace-debug", descriptor_version);
     Address* a = d.addresses;
@@ -201,8 +238,9 @@ struct Layout {
     *a++ = address("class_sizes", heap::class_sizes.bytes.data());
     *a++ = address("classes_of_homes", heap::classes_of_homes.data());
     *a++ = address("magazine_shapes", heap::magazine_shapes.data());
-    *a++ = address("origin", &level::zeros_around_origin[8]);
+    *a++ = address("origin", &level::around_origin.zeros[level::origin_place]);
     *a++ = address("object_classes", &heap::object_classes);
+    *a++ = address("profile", &profile::profiler);
     Field* f = d.fields;
     for (const Field& each : of_heap) *f++ = each;
     for (const Field& each : of_spans) *f++ = each;
@@ -210,10 +248,11 @@ struct Layout {
     for (const Field& each : of_levels) *f++ = each;
     for (const Field& each : of_magazines) *f++ = each;
     for (const Field& each : of_objects) *f++ = each;
+    for (const Field& each : of_profile) *f++ = each;
     return d;
   }
   static_assert(std::size(of_heap) + std::size(of_spans) + std::size(of_slabs) + std::size(of_levels) +
-                    std::size(of_magazines) + std::size(of_objects) ==
+                    std::size(of_magazines) + std::size(of_objects) + std::size(of_profile) ==
                 described_fields);
 };
 

@@ -13,8 +13,8 @@ namespace terrace::introspect {
 using describe::Address, describe::Field;
 
 inline constexpr unsigned descriptor_version = 1;
-inline constexpr unsigned described_addresses = 7;
-inline constexpr unsigned described_fields = 158;
+inline constexpr unsigned described_addresses = 8;
+inline constexpr unsigned described_fields = 189;
 
 using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-debug"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "introspect/statistics.h"
+#include "profile/profiler.h"
 
 namespace terrace::introspect {
 namespace {
@@ -34,6 +35,9 @@ void count_words(const heap::Magazines& magazines, const Slot& slot, Held& held)
 
 void count_held(heap::Heap& h, Held& held) noexcept {
   h.core().for_each([&](const Slot& slot) { count_words(h.magazines(), slot, held); });
+  // Read after the slots' counts: what is armed meanwhile raises this number first.
+  for (std::size_t i = 1; i < level::slot_words; ++i)
+    held.popped[index(heap::class_of(heap::home_at(i)))] += profile::profiler.armed(i).load(std::memory_order_relaxed);
 }
 
 // Sequences of allocation count by size class, those of freeing by home class; 0 is what has no class (whole magazines).

@@ -36,8 +36,8 @@ consteval bool columns_in_order() {
 static_assert(columns_in_order());
 
 // By os::Metadata.
-constexpr std::array<std::string_view, os::metadata_count> metadata_names{"spans",      "levels", "checks",
-                                                                          "statistics", "arenas", "logs"};
+constexpr std::array<std::string_view, os::metadata_count> metadata_names{"spans",  "levels", "checks", "statistics",
+                                                                          "arenas", "logs",   "profile"};
 
 std::uint64_t metadata_of(const Snapshot& s) noexcept {
   std::uint64_t sum = 0;

@@ -36,9 +36,18 @@ constexpr unsigned magazine_kind_for(unsigned rounds) noexcept {
   return kind;
 }
 
-extern const std::uint64_t zeros_around_origin[64] __attribute__((visibility("hidden")));
+/// The origin is place 8 of the zeros: the words 0 and `stopped` name places from 7 to 40. Behind them lies the table by which
+/// malloc finds a size's class: one address for both costs the fast path an instruction less. heap/classes/size_class.cpp
+/// defines it.
+struct AroundOrigin {
+  std::uint64_t zeros[64];
+  std::uint8_t behind[16384];
+};
+extern const AroundOrigin around_origin __attribute__((visibility("hidden")));
+inline constexpr std::size_t origin_place = 8;
+inline constexpr std::size_t from_origin_behind = offsetof(AroundOrigin, behind) - origin_place * sizeof(std::uint64_t);
 inline std::byte* origin() noexcept {
-  return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&zeros_around_origin[8]));
+  return const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&around_origin.zeros[origin_place]));
 }
 
 /// The top round of the magazine that a word names; 0: none. A hint if another thread may own the magazine.

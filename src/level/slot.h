@@ -55,8 +55,10 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   Word previous[slot_words];                  // slow paths only, as the next two
   Word large[large_words];                    // a block each, see heap/levels/large_slots.h
   std::uint8_t recent[slot_words];            // the class was refilled or spilled since the last pass of the clock hand
-  /// Blocks popped. The popping thread counts with one plain instruction after the commit. Approximate: one count is lost if
-  /// the thread migrates between the two and both cpus count at once.
+  /// Blocks popped. The popping thread counts with one plain instruction before the commit. Approximate: an attempt that is
+  /// aborted in between counts as well.
+  /// With the heap profiler a count begins below 0, and the allocation that finds it at 0 is sampled; what it runs through is
+  /// kept in Profiler::armed(). Without, no count comes to 0.
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill
@@ -65,6 +67,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint64_t snapshot;                                     // decay: a hash of the words when it last looked,
   std::uint64_t large_snapshot;                               // of the words of large blocks
   std::uint64_t large_reused;                                 // blocks taken from those; counted as `popped` is
+  std::uint64_t armed_by;                                     // profile::Profiler::word() when `popped` was armed
   std::uint8_t large_granted;                                 // a bit for each word that may hold a block; atomically
   std::uint8_t hand;                                          // of the clock over caps
 };

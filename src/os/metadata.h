@@ -22,6 +22,7 @@ enum class Metadata : std::uint8_t {
   statistics,  // what a parent had counted before its child was forked
   arenas,      // of vmem: their state, segments, tables of what is allocated
   logs,        // UMEM_LOGGING
+  profile,     // TERRACE_PROFILE: samples
   count_
 };
 inline constexpr std::size_t metadata_count = static_cast<std::size_t>(Metadata::count_);

@@ -17,7 +17,9 @@ void* out_of_memory() noexcept {
   return nullptr;
 }
 
+// Where the heap profiler's stacks begin: at the functions that programs call, of which malloc itself has no frame.
 void* callocate(std::size_t count, std::size_t size) noexcept {
+  const profile::Entered entered(__builtin_frame_address(0));
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) return out_of_memory();
   void* const p = heap::heap.allocate_zeroed(bytes);
@@ -25,6 +27,7 @@ void* callocate(std::size_t count, std::size_t size) noexcept {
 }
 
 void* reallocate_slow(void* p, std::size_t size) noexcept {
+  const profile::Entered entered(__builtin_frame_address(0));
   if (p == nullptr) return allocate(size);
   if (size == 0) {  // as glibc does
     heap::free(p);

@@ -74,12 +74,13 @@
 #define TERRACE_SEQ_POP_COUNT                                \
   "ldr %[scratch], [%[slot], %[popped]]\n\t"                 \
   "add %[scratch], %[scratch], #1\n\t"                       \
-  "str %[scratch], [%[slot], %[popped]]\n\t"
+  "str %[scratch], [%[slot], %[popped]]\n\t"               \
+  "cbz %[scratch], %l[due]\n\t"
 
 namespace terrace::arch {
 
 /// [sequence 7] on word `cls` of an array at `offset` in slots that are `stride` bytes apart. Counts in the number `cls` of an array at
-/// `popped`, behind the commit; in three instructions, so that a preemption between them may cost a count.
+/// `popped`.
 template <int offset, int popped>
 TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std::size_t stride, std::byte* rounds, std::size_t cls,
                                   void*& block) noexcept {
@@ -90,20 +91,21 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
                "ldr %[word], [%[slot], %[off]]\n\t"
                "sub %[word], %[word], #8\n\t"
                "ldr %[p], [%[rounds], %[word]]\n\t"
-               "cbz %[p], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END
+               "cbz %[p], %l[nothing]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_SEQ_POP_COUNT TERRACE_MUTANT_EARLY_END
                    TERRACE_MUTANT_REREAD_AS(TERRACE_SEQ_SLOT_MULTIPLIED TERRACE_SEQ_WORD)
-                   TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END TERRACE_SEQ_POP_COUNT
+                   TERRACE_MUTANT_COMMIT("word", "slot", "%[off]") TERRACE_MUTANT_NORMAL_END
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : [p] "=&r"(p), [word] "=&r"(word), [slot] "=&r"(slot), [scratch] "=&r"(scratch)
                : [cs] "r"(tp + static_cast<std::uintptr_t>(area.critical_section)),
                  [sl] "r"(tp + static_cast<std::uintptr_t>(area.slot)), [base] "r"(base), [cls] "r"(cls),
                  [stride] "r"(stride), [rounds] "r"(rounds), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory", "x16", "x17"
-               : nothing);
+               : nothing, due);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
 nothing:
+due:
   TERRACE_SEQ_AFTER;
   return Sequence::empty;
 }

@@ -95,19 +95,21 @@ TERRACE_INLINE Sequence pop_round(const Area& area, std::byte* const& base, std:
                "movq -8(%[rounds],%[word]), " TERRACE_SEQ_BLOCK "\n\t"
                "testq " TERRACE_SEQ_BLOCK ", " TERRACE_SEQ_BLOCK "\n\t"
                "jz %l[nothing]\n\t"
-               "subq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1) TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_AS(TERRACE_SEQ_SLOT_FROM_MEMORY TERRACE_SEQ_WORD)
-                   TERRACE_MUTANT_COMMIT("%[word]", "%c[off]", "(%[slot])") TERRACE_MUTANT_NORMAL_END
+               "subq $8, %[word]\n\t" TERRACE_SEQ_DELAY(1)
                "incq %c[popped](%[slot])\n\t"
+               "jz %l[due]\n\t" TERRACE_MUTANT_EARLY_END TERRACE_MUTANT_REREAD_AS(TERRACE_SEQ_SLOT_FROM_MEMORY TERRACE_SEQ_WORD)
+                   TERRACE_MUTANT_COMMIT("%[word]", "%c[off]", "(%[slot])") TERRACE_MUTANT_NORMAL_END
                        TERRACE_SEQ_TABLE(TERRACE_SEQ_COUNT_ABORT_OF_CLASS)
                : TERRACE_SEQ_BLOCK_AND_SCRATCH, [word] "=&r"(word), [slot] "=&r"(slot)
                : [cs] "r"(area.critical_section), [sl] "m"(area.slot), [base] "m"(base), [cls] "r"(cls),
                  [stride] "r"(stride), [rounds] "r"(rounds), [off] "i"(offset), [popped] "i"(popped)
                : "cc", "memory"
-               : nothing);
+               : nothing, due);
   TERRACE_SEQ_AFTER;
   block = p;
   return Sequence::done;
 nothing:
+due:
   TERRACE_SEQ_AFTER;
   return Sequence::empty;
 }

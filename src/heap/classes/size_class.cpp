@@ -28,5 +28,17 @@ consteval bool room_to_grow_is_left() {
 }
 static_assert(room_to_grow_is_left());
 
+consteval level::AroundOrigin make_around_origin() {
+  level::AroundOrigin a{};
+  for (std::size_t i = 0; i < lookup_size; ++i) a.behind[i] = home_lookup[i];
+  return a;
+}
+
 }  // namespace
 }  // namespace terrace::heap
+
+namespace terrace::level {
+
+constinit const AroundOrigin around_origin = heap::make_around_origin();
+
+}  // namespace terrace::level

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <bit>
+#include <type_traits>
 
 namespace terrace::heap {
 
@@ -147,12 +148,14 @@ consteval std::array<std::uint8_t, lookup_size> make_lookup() {
   }
   return table;
 }
-/// By (size - 1) / quantum: the home class, for home 0.
+/// By (size - 1) / quantum: the home class, for home 0. At run time it is read behind the magazines' origin.
 inline constexpr std::array<std::uint8_t, lookup_size> home_lookup = make_lookup();
+static_assert(lookup_size == sizeof(level::AroundOrigin::behind));
 
 /// Requires size <= SizeRule::largest.
 constexpr SizeClass class_for(std::size_t size) noexcept {
-  return class_of(home_at(home_lookup[(size - (size != 0 ? 1 : 0)) / SizeRule::quantum]));
+  const std::size_t i = (size - (size != 0 ? 1 : 0)) / SizeRule::quantum;
+  return class_of(home_at(std::is_constant_evaluated() ? home_lookup[i] : level::around_origin.behind[i]));
 }
 
 /// realloc of a growing block allocates a quarter more: with classes in steps of a cache line it would otherwise copy a growing

@@ -61,10 +61,12 @@ TERRACE_INLINE void* allocate_or(std::size_t size, Slow slow) noexcept(noexcept(
     below -= last < f.subline_limit ? 1 : 0;
     __asm__("" : "+r"(below));  // 0 or -1 in a register: compilers prefer longer ways
     const std::size_t stride = level::slot_size + below * sizeof(Word);
+    std::byte* origin = level::origin();
+    __asm__("" : "+r"(origin));  // one address for the magazines and the table behind it
+    const auto home = static_cast<std::uint8_t>(origin[level::from_origin_behind + last / SizeRule::quantum]);
     void* block;
-    if (arch::pop_round<level::words_offset, level::popped_offset>(
-            f.area, f.slots, stride, level::origin(), home_lookup[last / SizeRule::quantum], block) == arch::Sequence::done)
-        [[likely]] {
+    if (arch::pop_round<level::words_offset, level::popped_offset>(f.area, f.slots, stride, origin, home, block) ==
+        arch::Sequence::done) [[likely]] {
       return block;
     }
   }

@@ -29,6 +29,7 @@ struct LargeRecord {
   std::uint64_t requested;  // bytes asked for
   std::uint64_t filled;     // the most that was asked for since pages of it were given back last
   std::uint32_t line;       // offset of the block in its span
+  std::uint32_t sample;     // of the heap profiler; 0: the block is not sampled
   Lies lies;
 };
 
@@ -101,6 +102,10 @@ class Large {
                            __ATOMIC_RELAXED);  // relaxed: statistics read it of blocks that others have
   }
 
+  // The heap profiler's number. Requires is_block(p).
+  std::uint32_t sample_of(const void* p) const noexcept { return part(record_of(p)).sample; }
+  void set_sample(void* p, std::uint32_t sample) noexcept { part(record_of(p)).sample = sample; }
+
   /// Lengthens or shortens in place. False: nothing was changed.
   bool resize(void* p, std::size_t size) noexcept;
   /// A block of `size` with the contents of p, whose pages were moved, or copied where that does not work. p is gone on
@@ -143,6 +148,7 @@ class Large {
   static void begin(LargeRecord& l, std::uint32_t line, std::size_t size) noexcept {
     l.lies = Lies::in_place;
     l.line = line;
+    l.sample = 0;
     l.filled = size;
     set_requested(l, size);
   }

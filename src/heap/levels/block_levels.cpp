@@ -41,16 +41,6 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
   return true;
 }
 
-void* BlockLevels::allocate(SizeClass c) noexcept {
-  Slot* const slot = core_.current();
-  if (slot != nullptr) {
-    if (void* const block = core_.pop(*slot, core_.own_word(*slot, c))) return block;
-  }
-  return allocate_beyond(slot, c).block;
-}
-
-void* BlockLevels::allocate_after_miss(SizeClass c) noexcept { return allocate_beyond(core_.current(), c).block; }
-
 // After a refill or a spill.
 void BlockLevels::tend(Slot& slot, bool due) noexcept {
   if (wants_room()) make_room(slot);

@@ -23,10 +23,13 @@ class BlockLevels {
   /// False: there is no memory for them.
   bool open(level::ThreadSlots<level::Slot>::Drain drain, const span::Window& window) noexcept;
 
-  /// Null: the system gives no memory.
-  void* allocate(SizeClass c) noexcept;
-  /// As allocate(), after the fast path found its word empty.
-  void* allocate_after_miss(SizeClass c) noexcept;
+  /// A block of the slot's loaded magazine, or null.
+  void* at_hand(SizeClass c) noexcept {
+    level::Slot* const slot = core_.current();
+    return slot == nullptr ? nullptr : core_.pop(*slot, core_.own_word(*slot, c));
+  }
+  /// After the fast path or at_hand() found nothing. Null: the system gives no memory.
+  void* allocate_after_miss(SizeClass c) noexcept { return allocate_beyond(core_.current(), c).block; }
   /// Requires that the page map names h for the block.
   void free(void* p, HomeClass h) noexcept;
 

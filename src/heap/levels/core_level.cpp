@@ -75,9 +75,10 @@ void* CoreLevel::pop(Slot& chosen, HomeClass h) noexcept {
     const OfClass c = of_class(slot, h);
     Magazine m = magazines().of_word(c.word);
     if (m.count() == 0) return nullptr;
+    set(c.popped, c.popped + 1);
+    if (c.popped == 0) return nullptr;
     void* const block = m.pop();
     set(c.word, m.word());
-    set(c.popped, c.popped + 1);
     return block;
   });
 }

@@ -84,7 +84,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
     __atomic_store_n(&recent(slot, h), std::uint8_t{1}, __ATOMIC_RELAXED);
   }
 
-  /// Pops a block for the program, and counts it.
+  /// Pops a block for the program, and counts it. Null: there is none, or the allocation is due to be sampled.
   void* pop(level::Slot& chosen, HomeClass h) noexcept;
   arch::Sequence push(level::Slot& chosen, HomeClass h, void* block) noexcept;
   /// Gives the loaded magazine, perhaps empty, to the caller.

@@ -127,6 +127,9 @@ class UsageReader:
                         into.in_slots[home] += magazine.count
             self._kept(slot.row["large"].tolist(), large)
             large.allocations += int(slot.row["large_reused"])
+        # With the heap profiler a slot's counts begin below 0.
+        at = layout.address("profile") + layout.offset("profile.armed")
+        into.popped += self._memory.array(at, homes, np.int64)
         into.core.blocks = int(into.in_slots.sum())
         into.core.bytes = int((into.in_slots * self._size_of).sum())
         allocated = layout.of_heap(self._memory, "large.allocated")

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/frames.h"
+
+#include "base/bits.h"
+#include "os/memory.h"
+#include "os/syscall.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace terrace::os {
+namespace {
+
+constexpr std::size_t most_between_frames = 1024 * 1024;
+#if defined(__aarch64__)
+constexpr std::uint64_t code_bits = (std::uint64_t{1} << 48) - 1;  // above may be a signature of the return address
+constexpr std::size_t stack_pointer = 12;
+#else
+constexpr std::uint64_t code_bits = ~std::uint64_t{0};
+constexpr std::size_t stack_pointer = 7;
+#endif
+
+/// The page that was found to be readable last.
+class Readable {
+ public:
+  explicit Readable(std::uintptr_t known) noexcept : page_(known / smallest_page) {}
+  bool has(std::uintptr_t address) noexcept {
+    const std::uintptr_t page = address / smallest_page;
+    if (page != page_ && !ask(page * smallest_page)) return false;
+    page_ = page;
+    return true;
+  }
+
+ private:
+  // The kernel reads the set before it looks at what is to be done with it, which is nothing that exists.
+  static bool ask(std::uintptr_t address) noexcept {
+    return arch::raw_syscall(SYS_rt_sigprocmask, -1, static_cast<long>(address), 0, 8) == -EINVAL;
+  }
+  std::uintptr_t page_;
+};
+
+std::uint64_t word_at(std::uintptr_t address) noexcept {
+  std::uint64_t word;
+  __builtin_memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);  // NOLINT(performance-no-int-to-ptr): a stack
+  return word;
+}
+
+}  // namespace
+
+unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noexcept {
+  Readable readable(address_of(__builtin_frame_address(0)));
+  unsigned n = 0;
+  for (std::uintptr_t at = address_of(frame); n < size;) {
+    if (at % sizeof(at) != 0 || !readable.has(at) || !readable.has(at + sizeof(at))) break;
+    const std::uint64_t pc = word_at(at + sizeof(at)) & code_bits;
+    if (pc < smallest_page) break;  // the outermost frame
+    pcs[n++] = pc;
+    const std::uint64_t next = word_at(at);
+    if (next <= at || next - at > most_between_frames) break;
+    at = next;
+  }
+  return n;
+}
+
+__attribute__((noinline)) void copy_stack(StackCopy& copy) noexcept {
+  std::memset(copy.registers, 0, sizeof copy.registers);
+#if defined(__x86_64__)
+  __asm__ volatile(
+      "leaq 1f(%%rip), %%rax\n"
+      "1:\n\t"
+      "movq %%rax, (%0)\n\t"
+      "movq %%rbx, 24(%1)\n\t"
+      "movq %%rbp, 48(%1)\n\t"
+      "movq %%rsp, 56(%1)\n\t"
+      "movq %%r12, 96(%1)\n\t"
+      "movq %%r13, 104(%1)\n\t"
+      "movq %%r14, 112(%1)\n\t"
+      "movq %%r15, 120(%1)"
+      :
+      : "r"(&copy.pc), "r"(copy.registers)
+      : "rax", "memory");
+#else
+  __asm__ volatile(
+      "adr x9, 1f\n"
+      "1:\n\t"
+      "str x9, [%0]\n\t"
+      "stp x19, x20, [%1]\n\t"
+      "stp x21, x22, [%1, #16]\n\t"
+      "stp x23, x24, [%1, #32]\n\t"
+      "stp x25, x26, [%1, #48]\n\t"
+      "stp x27, x28, [%1, #64]\n\t"
+      "stp x29, x30, [%1, #80]\n\t"
+      "mov x9, sp\n\t"
+      "str x9, [%1, #96]"
+      :
+      : "r"(&copy.pc), "r"(copy.registers)
+      : "x9", "memory");
+#endif
+  const std::uintptr_t sp = copy.registers[stack_pointer];
+  Readable readable(sp);
+  std::uintptr_t end = sp;
+  while (end - sp < sizeof copy.data && readable.has(end)) end = round_up(end + 1, smallest_page);
+  copy.bytes = min_of<std::uint64_t>(end - sp, sizeof copy.data);
+  // By words: what is on the stack is not all this function's, and a checked memcpy may say so.
+  for (std::uint64_t i = 0; i < copy.bytes; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = word_at(sp + i);
+    std::memcpy(copy.data + i, &word, sizeof word);
+  }
+}
+
+}  // namespace terrace::os

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "profile/profiler.h"
+
+#include "base/random.h"
+#include "os/clock.h"
+#include "os/threads.h"
+#include "profile/draw.h"
+
+namespace terrace::profile {
+
+constinit Profiler profiler;
+
+namespace {
+
+constinit thread_local std::uint64_t random_state = 0;
+
+}  // namespace
+
+std::uint64_t next_random() noexcept {
+  if (random_state == 0)
+    random_state = mixed(os::monotonic_nanoseconds()) ^ reinterpret_cast<std::uintptr_t>(&random_state) ^ os::thread_number();
+  random_state += 0x9e3779b97f4a7c15U;
+  return mixed(random_state);
+}
+
+void Profiler::set_period(std::uint64_t bytes) noexcept {
+  const std::uint64_t start = bytes != 0 ? 1 : 0;
+  word_.store(((word() >> 56) + start) << 56 | bytes, std::memory_order_relaxed);  // relaxed: see word()
+}
+
+std::uint32_t Profiler::reserve() noexcept {
+  const std::uint32_t n = table_.take();
+  if (n == 0) counters_.lost.fetch_add(1, std::memory_order_relaxed);  // relaxed: statistics, as the others
+  return n;
+}
+
+void Profiler::record(std::uint32_t n, const Block& block) noexcept {
+  Sample& s = table_.begin_writing(n);
+  s.address = reinterpret_cast<std::uintptr_t>(block.address);
+  s.size = block.size;
+  s.weighed = block.weighed;
+  s.period = block.period;
+  s.time = os::coarse_milliseconds();
+  s.tid = os::thread_number();
+  const void* const frame = Entered::frame();
+  s.depth =
+      static_cast<std::uint16_t>(os::follow_frames(frame != nullptr ? frame : __builtin_frame_address(0), s.pcs, most_frames));
+  s.has_copy = 0;
+  if ((mode_.load(std::memory_order_relaxed) & copies_bit) != 0) {  // relaxed: a wish
+    if (os::StackCopy* const copy = table_.copy_of(n)) {
+      os::copy_stack(*copy);
+      s.has_copy = 1;
+    }
+  }
+  table_.publish(n);
+  counters_.taken.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Profiler::drop(std::uint32_t n) noexcept {
+  table_.drop(n);
+  counters_.dropped.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Profiler::resize(std::uint32_t n, std::uint64_t size) noexcept {
+  table_.begin_writing(n).size = size;
+  table_.end_writing(n);
+}
+
+}  // namespace terrace::profile

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include "os/frames.h"
+#include "profile/draw.h"
+#include "profile/profiler.h"
+
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace terrace::profile {
+namespace {
+
+TEST(Draw, has_the_logarithm_right) {
+  for (double x = 1; x > 1e-16; x *= 0.987654321) EXPECT_NEAR(natural_log(x), std::log(x), 1e-9 + 1e-9 * -std::log(x)) << x;
+  EXPECT_EQ(natural_log(1), 0);
+}
+
+TEST(Draw, has_the_mean_and_the_probability_of_a_poisson_process) {
+  constexpr std::uint64_t period = 1000;
+  constexpr int draws = 200'000;
+  for (const std::uint64_t size : {1U, 16U, 300U, 1000U, 5000U}) {
+    const double p = -std::expm1(-static_cast<double>(size) / period);
+    double drawn = 0, sum = 0;
+    for (int i = 0; i < draws; ++i) {
+      drawn += is_drawn(next_random(), size, period) ? 1 : 0;
+      sum += static_cast<double>(first_drawn(next_random(), size, period));
+    }
+    EXPECT_NEAR(drawn / draws, p, 6 * std::sqrt(p * (1 - p) / draws)) << size;
+    EXPECT_NEAR(sum / draws, 1 / p, 6 * std::sqrt((1 - p) / draws) / p + 1e-9) << size;  // geometric
+  }
+  EXPECT_TRUE(is_drawn(~std::uint64_t{0}, 1, 1));  // the shortest distance
+  EXPECT_GE(first_drawn(0, 1, std::uint64_t{1} << 55), std::uint64_t{1} << 55);
+}
+
+void fill(Table& table, std::uint32_t n, std::uint64_t address) {
+  Sample& s = table.begin_writing(n);
+  s.address = address;
+  s.weighed = s.period = 100;
+  table.publish(n);
+}
+
+TEST(Table, gives_each_record_once) {
+  const auto table = std::make_unique<Table>();
+  std::set<std::uint32_t> numbers;
+  for (int i = 0; i < 3000; ++i) EXPECT_TRUE(numbers.insert(table->take()).second);
+  EXPECT_FALSE(numbers.contains(0));
+  for (const std::uint32_t n : numbers) table->give(n);
+  const std::uint32_t used = table->used();
+  for (int i = 0; i < 3000; ++i) EXPECT_TRUE(numbers.contains(table->take()));
+  EXPECT_EQ(table->used(), used);
+}
+
+TEST(Table, says_when_it_is_full) {
+  const auto table = std::make_unique<Table>();
+  for (std::uint32_t i = 1; i < records_per_chunk * most_chunks; ++i) ASSERT_EQ(table->take(), i);
+  EXPECT_EQ(table->take(), 0U);
+  table->give(77);
+  EXPECT_EQ(table->take(), 77U);
+}
+
+TEST(Table, serves_threads_at_once) {
+  const auto table = std::make_unique<Table>();
+  std::vector<std::jthread> threads;
+  for (std::uint64_t t = 1; t <= 4; ++t) {
+    threads.emplace_back([&table, t] {
+      for (int i = 0; i < 20'000; ++i) {
+        const std::uint32_t n = table->take();
+        fill(*table, n, t);
+        EXPECT_EQ(table->at(n).address, t);
+        table->drop(n);
+      }
+    });
+  }
+  threads.clear();
+  for (std::uint32_t n = 1; n < table->used(); ++n) {
+    EXPECT_NE(table->at(n).state, State::live);
+    EXPECT_EQ(table->at(n).version % 2, 0U);
+  }
+}
+
+TEST(Table, keeps_what_was_live_at_the_peak) {
+  const auto table = std::make_unique<Table>();
+  const auto at_peak = [&] {
+    std::size_t count = 0;
+    for (std::uint32_t n = 1; n < table->used(); ++n) {
+      const Sample& s = table->at(n);
+      count +=
+          (s.state == State::live && s.born < table->mark()) || (s.state == State::ghost && s.died == table->mark()) ? 1 : 0;
+    }
+    return count;
+  };
+  std::vector<std::uint32_t> live;
+  const auto grow = [&](int by) {
+    for (int i = 0; i < by; ++i) {
+      live.push_back(table->take());
+      fill(*table, live.back(), 1);
+    }
+  };
+  grow(20);
+  EXPECT_EQ(at_peak(), 20U);
+  for (int i = 0; i < 15; ++i) {
+    table->drop(live.back());
+    live.pop_back();
+  }
+  EXPECT_EQ(at_peak(), 20U);
+  grow(10);  // 15 live, of which 5 were there at the peak
+  EXPECT_EQ(at_peak(), 20U);
+  grow(15);
+  EXPECT_EQ(at_peak(), 30U);
+  const std::uint32_t used = table->used();
+  grow(15);  // 6 of them in what the ghosts have left
+  EXPECT_EQ(table->used(), used + 9);
+}
+
+// The frames of these functions have frame pointers, whatever the flags.
+__attribute__((noinline)) unsigned innermost(std::uint64_t* pcs) {
+  return os::follow_frames(__builtin_frame_address(0), pcs, 8);
+}
+__attribute__((noinline)) unsigned middle(std::uint64_t* pcs) {
+  const unsigned n = innermost(pcs);
+  __asm__ volatile("" ::"r"(__builtin_frame_address(0)) : "memory");
+  return n;
+}
+
+TEST(Frames, are_followed_as_far_as_they_go) {
+  std::uint64_t pcs[8] = {};
+  EXPECT_GE(middle(pcs), 2U);
+  const auto within = [](std::uint64_t pc, auto* function) { return pc - reinterpret_cast<std::uintptr_t>(function) < 400; };
+  EXPECT_TRUE(within(pcs[0], &middle));
+  const std::uintptr_t loop[2] = {reinterpret_cast<std::uintptr_t>(loop), 0x1234567};
+  EXPECT_EQ(os::follow_frames(loop, pcs, 8), 1U);
+  const std::uintptr_t wild[2] = {reinterpret_cast<std::uintptr_t>(loop) + 512 * 1024 * 1024, 0x1234567};
+  EXPECT_EQ(os::follow_frames(wild, pcs, 8), 1U);
+  EXPECT_EQ(os::follow_frames(nullptr, pcs, 8), 0U);
+}
+
+TEST(Frames, are_copied_with_the_registers) {
+  const auto copy = std::make_unique<os::StackCopy>();
+  volatile std::uint64_t mark = 0x1122334455667788;
+  os::copy_stack(*copy);
+  ASSERT_GE(copy->bytes, 64U);
+  bool found = false;
+  for (std::uint64_t i = 0; i + 8 <= copy->bytes; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, copy->data + i, sizeof word);
+    found = found || word == mark;
+  }
+  EXPECT_TRUE(found);
+}
+
+}  // namespace
+}  // namespace terrace::profile
