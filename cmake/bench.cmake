@@ -13,7 +13,7 @@ function(terrace_bench_program name)
 endfunction()
 
 function(terrace_bench_driver name)
-  add_test(NAME bench.${name} COMMAND ${bench_python} ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py --smoke --build ${PROJECT_BINARY_DIR}
-           --out ${CMAKE_CURRENT_BINARY_DIR}/results)
+  add_test(NAME bench.${name} COMMAND ${bench_python} ${PROJECT_SOURCE_DIR}/bench/common/drive.py
+           ${CMAKE_CURRENT_SOURCE_DIR}/${name}.py --smoke --build ${PROJECT_BINARY_DIR} --out ${CMAKE_CURRENT_BINARY_DIR}/results)
   set_tests_properties(bench.${name} PROPERTIES LABELS bench TIMEOUT 300 SKIP_RETURN_CODE 77)
 endfunction()

@@ -10,7 +10,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import workloads  # sets the module path
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("common",)]
+
+import workloads
 from bindings import servers, watched
 from interleave import Subject, glibc, preloaded
 from recipe import Recipe, find, refuse_unloaded, workload
@@ -158,7 +160,5 @@ class WithPrograms(unittest.TestCase):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--out", type=Path)
     WithPrograms.build = parser.parse_args().build.resolve()
     unittest.main(argv=sys.argv[:1])

@@ -15,7 +15,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-import workloads  # sets the module path
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("common",)]
+
+import workloads
 from interleave import Subject, preloaded
 from recipe import with_more
 from workload import Failed, Workload

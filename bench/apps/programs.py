@@ -3,9 +3,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from report import ROOT, arguments
 
@@ -19,7 +16,3 @@ def main(argv: list[str]) -> int:
     if options.smoke:
         command += ["--only", "perl"]
     return subprocess.run(command, check=False).returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -8,13 +8,10 @@ seen of its results from outside. A run under an allocator that says something e
 import hashlib
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Subject, Values, glibc
 from workload import Failed, Workload, launched

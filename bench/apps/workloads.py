@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Real programs of the comparison: servers under a load from outside, interpreters, compilers, databases and tools."""
 
-import sys
 from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
 
 import commands
 import interpreters

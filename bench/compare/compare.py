@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
-
 import catalogue
 import hardware
 import machine
@@ -225,7 +223,3 @@ def main(argv: list[str]) -> int:
         raise SystemExit("nothing was measured")
     data = write(store, options.out, console)
     return INTERRUPTED if not finished else 1 if data.ours_failed() else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,9 +12,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "seeds")]
-
 import allocation
 import bursts
 import chat
@@ -87,7 +84,3 @@ def main(argv: Sequence[str]) -> int:
         return SKIPPED
     _run(experiments, options, site)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -5,12 +5,15 @@ left out."""
 import argparse
 import dataclasses
 import json
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
 
-import jdk  # sets the module path
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("common", "seeds")]
+
+import jdk
 import javac
 import logs
 import material

@@ -5,10 +5,6 @@ terrace bench lab [EXPERIMENT...] [--stored] [options]      experiments: hab obj
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 
-import sys
-from pathlib import Path
-
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "common")]
 
 import hab
 import mprcs
@@ -26,7 +22,3 @@ EXPERIMENTS = {
 
 def main(argv: list[str]) -> int:
     return run_parts(__doc__, argv, EXPERIMENTS, "lab", "Local allocation buffers: the experiments of two papers")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

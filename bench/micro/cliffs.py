@@ -3,10 +3,7 @@
 
 import json
 import statistics
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, run
 from report import Report, arguments
@@ -84,7 +81,3 @@ def main(argv: list[str]) -> int:
     report.table(["case", *(s.name for s in subjects)], _memory_rows(subjects, program, chosen, rounds, (str(milliseconds), str(settle))))
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,10 +2,7 @@
 """Runs a Google Benchmark program under an allocator and reads one counter of each benchmark."""
 
 import json
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Subject, Values, run
 

@@ -2,7 +2,6 @@
 """The core level beside a thread level: the same library with plain code instead of restartable sequences."""
 
 import os
-import sys
 
 import google_benchmark as gb
 from interleave import AGAIN, interleaved, measured, median, preloaded, ratio
@@ -37,7 +36,3 @@ def main(argv: list[str]) -> int:
     report.table(["pairs", "thread ns", "core ns", "ratio", "A/A"], rows)
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

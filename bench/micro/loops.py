@@ -4,11 +4,9 @@
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(BENCH / "common"), str(BENCH / "peers")]
 
 from allocators import GLIBC, TERRACE, subjects
 from interleave import AGAIN, Rounds, Subject, Values, interleaved, measured, median, ratio, run
@@ -68,7 +66,3 @@ def main(argv: list[str]) -> int:
     report.say(f"Geometric mean of the {len(rows)} ratios: {mean:.2f}.")
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -4,11 +4,8 @@
 import argparse
 import glob
 import platform
-import sys
 import tempfile
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio
 from report import Report, arguments
@@ -68,7 +65,3 @@ def main(argv: list[str]) -> int:
     report.table(["peak resident", "glibc", *names, "A/A"], rows["peak_rss"])
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

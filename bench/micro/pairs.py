@@ -2,7 +2,6 @@
 """Pairs of malloc and free, singly and in batches of 32, one thread and one per core, beside glibc."""
 
 import os
-import sys
 from pathlib import Path
 
 import google_benchmark as gb
@@ -64,7 +63,3 @@ def main(argv: list[str]) -> int:
         report.table(["pairs", "glibc", "terrace", "control"], rows)
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

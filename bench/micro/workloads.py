@@ -2,11 +2,8 @@
 """The workloads of the literature on allocators: fixed work each, by one thread and by one per core."""
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from workload import Workload, self_measured
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / "common"))
+
 FIELDS = ("seconds", "cpu_seconds", "faults", "operations")
 LATENCIES = tuple(f"{call}_{part}" for call in ("malloc", "free") for part in ("p50", "p99", "p999"))
 # The fault of tests/stress/broken_allocator.cpp, and a program that can meet it.

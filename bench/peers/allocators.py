@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The allocators of the comparison: where each one's object is, and what the environment has to say for it."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Subject, glibc, preloaded
 

@@ -9,12 +9,9 @@ says how. How to add one: recipes.py.
 import argparse
 import fcntl
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import building
 from allocators import GLIBC, PEERS, TERRACE, subjects
@@ -124,7 +121,3 @@ def main(argv: list[str]) -> int:
         report.say(f"Not here: {', '.join(absent)}.")
     report.close()
     return 1 if failed or wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

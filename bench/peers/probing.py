@@ -4,11 +4,8 @@
 import json
 import re
 import struct
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import Subject
 from workload import Failed, launched

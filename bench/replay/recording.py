@@ -4,14 +4,11 @@
 import fcntl
 import json
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "common"))
 
 from recorded import RECORDED, Recorded
 from workload import Failed, clean_environment

@@ -7,8 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
-
 from interleave import AGAIN, Rounds, Subject, glibc, interleaved, measured, median, preloaded, ratio
 from report import Report, arguments
 from workload import Failed, Workload
@@ -64,7 +62,3 @@ def main(argv: list[str]) -> int:
         report.say(line)
     report.close()
     return status
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,12 +2,8 @@
 """Recorded programs of the comparison, replayed: their calls of malloc without the rest of their work."""
 
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from interleave import Subject, Values
 from recorded import RECORDED, Recorded

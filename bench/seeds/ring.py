@@ -3,11 +3,8 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
 
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, run
 from report import Report, arguments, plain_numbers
@@ -79,7 +76,3 @@ def main(argv: list[str]) -> int:
     _plot(report, results, names, sizes)
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

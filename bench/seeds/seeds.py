@@ -5,11 +5,6 @@ terrace bench seeds [EXPERIMENT...] [--stored] [options]      experiments: libum
 --stored: nothing is measured, the report is made from the raw numbers of an earlier run
 """
 
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "peers")]
 
 import contention
 import index
@@ -21,7 +16,3 @@ EXPERIMENTS = {"libumem": libumem.run, "index": index.run, "contention": content
 
 def main(argv: list[str]) -> int:
     return run_parts(__doc__, argv, EXPERIMENTS, "seeds", "Terrace in the experiments of three articles")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

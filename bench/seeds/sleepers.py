@@ -2,11 +2,8 @@
 """1 to 10,000 threads that have used a little memory and sleep: what is held beyond live objects and stacks?"""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
-
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent / folder) for folder in ("common", "peers")]
 
 import allocators
 from interleave import Rounds, Subject, Values, interleaved, measured, median, run, spread
@@ -64,7 +61,3 @@ def main(argv: list[str]) -> int:
     _plot(report, results, [s.name for s in subjects], counts)
     report.close()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,9 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "apps"), str(HERE.parent / "common")]
-
 import hardware
 import postgresql
 from interleave import Subject, glibc, preloaded
@@ -154,7 +151,3 @@ def main(argv: list[str]) -> int:
         return 1
     show(results, options.minutes)
     return 0 if all_good(results["terrace"]) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

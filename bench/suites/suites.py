@@ -11,14 +11,10 @@ import argparse
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "common")]
 
 from report import ROOT
 from results import Comparison, Results, by_name, compare, of_junit, of_pg_regress, of_redis, of_sqlite, of_tap
@@ -287,7 +283,3 @@ def main(argv: list[str]) -> int:
         print("\n".join(lines(suite.name, comparison)), flush=True)
         status |= not comparison.same
     return int(status)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

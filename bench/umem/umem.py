@@ -4,11 +4,6 @@
 terrace bench umem [PART...] [options]      parts: names generated debug; default: all
 """
 
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "common"), str(HERE.parent / "apps")]
 
 import debugged
 import emitted
@@ -20,7 +15,3 @@ PARTS = {"names": names.run, "generated": emitted.run, "debug": debugged.run}
 
 def main(argv: list[str]) -> int:
     return run_parts(__doc__, argv, PARTS, "umem", "libumem's interface on Terrace", can_store=False)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

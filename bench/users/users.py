@@ -17,9 +17,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "common")]
-
 from memcached import Memcached
 from openzfs import OpenZfs
 from program import Program, Results, Setting
@@ -27,12 +24,11 @@ from records import Record, counts, opened, ratios, worse
 from report import ROOT, Report
 from sources import work_directory
 from steps import Library, say
-from varnish import Varnish
-from workload import Failed
-
 from terrace import build
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
+from varnish import Varnish
+from workload import Failed
 
 PROGRAMS: dict[str, Program] = {program.name: program for program in (OpenZfs(), Varnish(), Memcached())}
 PURPOSES = ("users",)  # of tools/terrace/packages.txt: what `terrace bench` installs for this driver
@@ -183,7 +179,3 @@ def main(argv: list[str]) -> int:
     bad = show(programs, records, report)
     report.close()
     return 1 if bad or failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

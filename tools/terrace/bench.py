@@ -6,12 +6,15 @@ import ast
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from terrace import build
 from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.prepare import prepare
+
+_SHARED = ("common", "peers", "seeds", "apps")
 
 
 def _has_main(tree: ast.Module) -> bool:
@@ -67,16 +70,22 @@ def find_driver(checkout: Checkout, name: str) -> Path:
     return drivers[name][0]
 
 
-def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
-    """Loads the driver with its own directory on the module path and calls its main(); builds the programs first, unless the
-    driver has a needs_programs() that says of these arguments that they want none."""
-    path = find_driver(checkout, name)
-    sys.path.insert(0, str(path.parent))
+def load_driver(path: Path) -> ModuleType:
+    """On the module path are its own directory, and those of which several have modules."""
+    folders = (path.parent, *(path.parent.parent / name for name in _SHARED))
+    sys.path[:0] = map(str, folders)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
+    return module
+
+
+def run_driver(checkout: Checkout, name: str, arguments: list[str]) -> int:
+    """Loads the driver and calls its main(); builds the programs first, unless the
+    driver has a needs_programs() that says of these arguments that they want none."""
+    module = load_driver(find_driver(checkout, name))
     if getattr(module, "needs_programs", lambda _: True)(arguments):
         prepare_programs(checkout)
     return int(module.main(arguments) or 0)
