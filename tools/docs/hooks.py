@@ -98,7 +98,7 @@ def on_files(files: Files, config: "MkDocsConfig") -> Files:
     result = Files([f for f in files if f.src_dir != config.docs_dir])  # the theme's
     targets = {name for name in tracked if headers.is_public(name)}
     for name in tracked:
-        if name.endswith((".md", ".svg")):
+        if name.endswith((".md", ".png", ".svg")):
             result.append(File(name, str(root), site, config.use_directory_urls))
         if name.endswith(".md"):
             targets |= _targets(name, (root / name).read_text(encoding="utf-8"))

@@ -29,11 +29,8 @@ def profile_of(
     for sample, stack in names.named((allocated or {}).values()):
         more = Values(0, 0, sample.weight, sample.weight * sample.size)
         stacks.setdefault(stack, Values()).add(more)
-    regions = dict.fromkeys(
-        place.region for stack in stacks for place in stack if place.region is not None
-    )
     return Profile(
-        stacks, list(regions), reader.period, len(live if allocated is None else allocated),
+        stacks, names.images.regions, reader.period, len(live if allocated is None else allocated),
         time.time_ns(), has_allocated=allocated is not None, at_peak=peak,
         title=reader.target.title, notes=reader.notes(),
     )  # fmt: skip

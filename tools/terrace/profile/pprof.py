@@ -128,7 +128,7 @@ def _decoded(message: Any, name: str) -> Profile:
         found = tuple(lines) or (Line(f"{each.address:#x}"),)
         locations[each.id] = Location(each.address, found, regions.get(each.mapping_id))
     profile = Profile(
-        {}, list(regions.values()), message.period, len(message.sample), message.time_nanos,
+        {}, list(regions.values()), message.period, 0, message.time_nanos,
         message.duration_nanos, "alloc_space" in kinds,
         text[message.default_sample_type] == "alloc_space" or "inuse_space" not in kinds,
         title=name,

@@ -16,7 +16,7 @@ from terrace.messages import count
 from terrace.profile.model import Profile, Values
 from terrace.report.cells import human_bytes, human_count
 
-_SITES = 20
+_SITES = 12
 _CALLERS = 5
 _LONGEST = 100  # of a name, in characters
 # What allocates for others: the site is the first function below.

@@ -96,6 +96,11 @@ class Images:
         self._regions = sorted(regions, key=lambda pair: pair[0].start)
         self._starts = [region.start for region, _ in self._regions]
 
+    @property
+    def regions(self) -> list[Region]:
+        """By address, so the program's own come first."""
+        return [region for region, _ in self._regions]
+
     def _at(self, address: int) -> tuple[Region | None, Image | None]:
         i = bisect.bisect_right(self._starts, address) - 1
         if i < 0 or address >= self._regions[i][0].limit:

@@ -29,8 +29,8 @@ class Stacks:
     """Names the stacks of one process."""
 
     def __init__(self, target: Target) -> None:
-        self._images = Images(target.mappings(), target.memory, target.root)
-        self._symbolizer = Symbolizer(self._images)
+        self.images = Images(target.mappings(), target.memory, target.root)
+        self._symbolizer = Symbolizer(self.images)
         self._libraries = {f.mapping.path for f in target.heaps if ".so" in f.mapping.path}
 
     def _pcs(self, sample: Sample) -> tuple[int, ...]:
@@ -38,7 +38,7 @@ class Stacks:
         unwound = self._symbolizer.stack_of(sample.copy) if sample.copy is not None else ()
         kept: list[int] = []
         for i, pc in enumerate(_joined(unwound, sample.pcs)):
-            region = self._images.region(pc - 1)
+            region = self.images.region(pc - 1)
             if region is None and i >= len(unwound):
                 break  # what follows is no frame pointer
             if kept or region is None or region.path not in self._libraries:

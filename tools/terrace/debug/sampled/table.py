@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The library's table of samples, as it is in a process or a core file: src/profile/table.h."""
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -163,14 +164,21 @@ class Table:
             return sample
         at = copies + number * self._layout.field("stack_copy").size
         try:
-            row = self._layout.read(self._memory, "stack_copy", at)
+            raw = self._memory.read(at, self._layout.field("stack_copy").size)
             version = self._record(sample.record)["version"]
         except UnreadableError:
             return sample
         if version > sample.version + _CHANGES_AT_ITS_END * sample.is_live:
             return sample
-        data = bytes(row["data"])[: row["bytes"]]
-        return replace(sample, copy=Copy(row["pc"], tuple(row["registers"]), data))
+        of = self._layout.offset
+        count = self._layout.field("stack_copy.registers").count
+        pc, size = (
+            int.from_bytes(raw[of(name) : of(name) + 8], "little")
+            for name in ("stack_copy.pc", "stack_copy.bytes")
+        )
+        registers = struct.unpack_from(f"<{count}Q", raw, of("stack_copy.registers"))
+        begin = of("stack_copy.data")
+        return replace(sample, copy=Copy(pc, registers, raw[begin : begin + size]))
 
     def _record(self, record: int) -> Row:
         chunk, number = divmod(record, self._per_chunk)
