@@ -5,8 +5,6 @@
 options.py --build DIR
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace package tar|wheel|crate|all`: makes packages in build/packages."""
+"""`terrace package KIND`: makes packages in build/packages; --check tries them."""
 
 import argparse
 from pathlib import Path
@@ -8,25 +8,26 @@ from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
-from terrace.package import crate, tar, wheel
+from terrace.package import crate, deb, tar, trying, wheel
 from terrace.package.making import Source, built_source, sums
 from terrace.prepare import prepare
 
-MAKERS = {"tar": tar.make, "wheel": wheel.make, "crate": crate.make}
-OF_SOURCES = ("crate",)  # without the libraries
+MAKERS = {"tar": tar.make, "wheel": wheel.make, "deb": deb.make, "crate": crate.make}
+OF_SOURCES = ("crate", "deb")  # without the libraries of the preset release
 
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "package",
-        help="make what others install: tar, wheel, crate",
+        help="make what others install: tar, wheel, deb, crate",
         description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])
     parser.add_argument(
         "--check",
         action="store_true",
-        help="make each twice and compare the bytes",
+        help="make each twice and compare the bytes; as root: install it in a fresh Debian root, "
+        "use it there, remove it (not crate)",
     )
     parser.set_defaults(act=run)
 
@@ -56,6 +57,9 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
         if options.check:
             made = make_twice(kind, source, packages / kind)
             say(f"{kind}: the same bytes twice")
+            if kind in trying.TRIES:
+                trying.TRIES[kind](source, made, packages / "roots")
+                say(f"{kind}: installed, used and removed in a fresh root")
         else:
             made = MAKERS[kind](source, packages / kind)
         lines += [f"{each}  {kind}/{name}\n" for name, each in sums(made).items()]

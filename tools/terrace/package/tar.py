@@ -8,14 +8,15 @@ from terrace.package.making import Source, call, fresh
 
 
 def make(source: Source, directory: Path) -> list[Path]:
-    """terrace-VERSION-linux-glibc-MACHINE.tar.xz."""
+    """terrace-VERSION-linux-glibc-MACHINE.tar.gz: slim images have no xz."""
     name = f"terrace-{source.version}-linux-glibc-{platform.machine()}"
     tree = fresh(directory) / name
     call(["cmake", "--install", str(source.built), "--strip", "--prefix", str(tree)], source.root)
     for archive in tree.rglob("*.a"):
         call(["strip", "--strip-debug", "--enable-deterministic-archives", str(archive)], tree)
-    result = directory / f"{name}.tar.xz"
+    result = directory / f"{name}.tar.gz"
     owner = ("--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX")
     order = ("--format=gnu", "--sort=name", f"--mtime=@{source.epoch}")
-    call(["tar", "--xz", *order, *owner, "-cf", str(result), name], directory, XZ_OPT="-6 -T1")
+    packed = ("--use-compress-program=gzip -n -9", "-cf", str(result))
+    call(["tar", *order, *owner, *packed, name], directory)
     return [result]

@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# use.sh FILE MACHINE: what a user does with the tar, in a root that has a C compiler and pkg-config and nothing of ours.
+set -eu
+says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
+
+tar -C /opt -xf "$1"
+prefix=$(echo /opt/terrace-*-linux-glibc-"$2")
+run=$prefix/bin/terrace-run
+
+TERRACE_STATS=text "$run" ls / >listing 2>table
+says usr listing
+says '^ *core' table
+"$run" --hardened cat /proc/self/maps >maps
+says "$prefix/lib/libterrace-hardened.so.0" maps
+status=0
+"$run" /sbin/ldconfig --version >refused 2>&1 || status=$?
+[ "$status" = 125 ]
+says 'linked statically' refused
+LD_PRELOAD=$prefix/lib/libterrace-preload.so cat /proc/self/maps >maps
+says "$prefix/lib/libterrace.so.0" maps
+
+cat >program.c <<'END'
+#include <stdio.h>
+#include <terrace/malloc.h>
+#include <terrace/version.h>
+int main(void) {
+  terrace_free(terrace_malloc(10));
+  puts(terrace_version());
+  return 0;
+}
+END
+# shellcheck disable=SC2046
+cc program.c -o program $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs terrace) -Wl,-rpath,"$prefix/lib"
+./program >version
+says "$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --modversion terrace)" version
+rm -r "$prefix"
+echo "tar: used"
