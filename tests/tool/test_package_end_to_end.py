@@ -156,6 +156,28 @@ def test_terrace_run_refuses_what_would_run_without(prefix, tmp_path, change, mo
     assert reason in done.stderr
 
 
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="no musl-gcc")
+def test_the_library_and_the_program_are_of_one_libc(prefix, tmp_path):
+    (tmp_path / "program.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").mkdir()
+    script = shutil.copy(prefix / "bin" / "terrace-run", tmp_path / "bin")
+    library = "lib/libterrace-preload.so"
+    assert run("musl-gcc", "program.c", "-o", "program", cwd=tmp_path).returncode == 0
+    assert run("musl-gcc", "-shared", "-fPIC", "program.c", "-o", library, cwd=tmp_path).returncode == 0
+    assert run(script, tmp_path / "program").returncode == 0
+    of_glibc = run(script, "true")
+    assert of_glibc.returncode == 125
+    assert "true is of glibc, and" in of_glibc.stderr
+    (tmp_path / library).rename(tmp_path / "away")
+    assert run(script, tmp_path / "program").returncode == 125
+    shutil.copy(prefix / "lib" / "libterrace.so", tmp_path / "libterrace-preload.so")
+    found = run(script, tmp_path / "program", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})
+    assert found.returncode == 125
+    assert "is not loaded into" in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "variables", "status", "message"),
     [
