@@ -9,7 +9,7 @@ from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import Rounds
 from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, NONE, ON, PATCHED, STOCK, heap, tlab
 from report import Report, plain_numbers
-from shown import at_least, at_most, details, middle, noise, number, over, shown, wasted_percent
+from shown import RATE, at_least, at_most, details, middle, noise, number, over, rate_of, shown, wasted_percent
 
 SIZES = (16, 48, 144)
 SMALL = ("1K", "4K", "16K")
@@ -81,19 +81,18 @@ def cells(options: argparse.Namespace) -> list[Cell]:
 APART = ("stock, M/s", "on / stock", "the buffers: reserve kept / stock", "no reserve: on / reserve kept")
 
 
-def _apart(results: Rounds, ways: Sequence[str]) -> list[str]:
+def apart(results: Rounds, ways: Sequence[str], key: str = RATE) -> list[str]:
     """What both together gain, what the buffers do, and what the missing prefetch reserve does."""
     stock, on, kept = ways
-    rate = middle(results, stock)
-    ratios = (over(results, on, stock), over(results, kept, stock), over(results, on, kept))
-    return [number(None if rate is None else rate / 1e6), *map(shown, ratios)]
+    ratios = (over(results, a, b, key) for a, b in ((on, stock), (kept, stock), (on, kept)))
+    return [rate_of(results, stock, 1e6, key), *map(shown, ratios)]
 
 
 def _rates(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     rows = []
     for size, count, sizing in _pairs(options):
         ways = [name(size, count, way, sizing) for way in WAYS]
-        rows.append([f"{size} B, {count} threads, TLAB {sizing}", *_apart(results, ways),
+        rows.append([f"{size} B, {count} threads, TLAB {sizing}", *apart(results, ways),
                      " / ".join(number(wasted_percent(results, way)) for way in ways)])
         if sizing in SMALL and count in counts():
             at_least(page, f"{size} bytes, {count} threads, TLABs of {sizing}: on over stock", over(results, ways[1], ways[0]), 1.2)
@@ -153,7 +152,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("The same on G1, 48 bytes, 64 threads.")
     rows = []
     for t in ("4K", "16K", GROWING):
-        rows.append([t, *_apart(results, [f"G1, {name(48, 64, way, t)}" for way in WAYS])])
+        rows.append([t, *apart(results, [f"G1, {name(48, 64, way, t)}" for way in WAYS])])
     page.table(["TLAB", *APART], rows)
     details(page, results, 1e6, "M/s")
 

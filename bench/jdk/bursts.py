@@ -8,7 +8,7 @@ from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import Rounds
 from jvms import CORE, FLIP, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import PROCESSOR_RATE, RATE, at_least, details, middle, noise, number, over, per_operation, shown, wasted_percent
+from shown import PROCESSOR_RATE, RATE, at_least, details, noise, number, over, per_operation, rate_of, shown, wasted_percent
 
 KINDS = {"bursty": 1000, "storm": 100, "push": 1000, "virtual": 1000}
 TITLES = {"bursty": "1,000 bursty threads", "storm": "thread-start storm", "push": "1,000 threads push onto one list",
@@ -59,8 +59,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     ways = tuple(way for way in WAYS if way != STOCK)
     rows = []
     for row, kind in zip(_ratios(results, TITLES, ways), KINDS, strict=True):
-        rate = middle(results, name(kind, STOCK))
-        rows.append([row[0], number(None if rate is None else rate / 1e3), *row[1:],
+        rows.append([row[0], rate_of(results, name(kind, STOCK)), *row[1:],
                      " / ".join(number(wasted_percent(results, name(kind, way))) for way in WAYS),
                      " / ".join(number(per_operation(results, name(kind, way), "collections")) for way in WAYS)])
     page.table(["", "stock, thousand/s", *(f"{way} / stock" for way in ways), "wasted, %: " + " / ".join(WAYS),

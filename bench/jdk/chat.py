@@ -8,7 +8,7 @@ from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import Rounds, Spread
 from jvms import CORE, FLIP, GROWING, PATCHED, STOCK, heap, tlab
 from report import Report
-from shown import RATE, at_least, at_most, details, middle, noise, number, over, per_operation, shown
+from shown import RATE, at_least, at_most, details, middle, noise, number, over, per_operation, rate_of, shown
 
 OLD = 64  # MiB, as in the paper
 LAB = "64K"
@@ -158,8 +158,7 @@ def _pauses(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     rows = []
     for pause in sorted((PAUSE, *pauses(options))):
         base = name(4, THREAD, GROWING, most, pause)
-        rate = middle(results, base)
-        row = [f"{pause} ms", number(None if rate is None else rate / 1e3)]
+        row = [f"{pause} ms", rate_of(results, base)]
         for by, lab in ways:
             ours = name(4, by, lab, most, pause)
             row.append(f"{shown(over(results, ours, base))}; {shown(per_message(results, ours, base))}")

@@ -8,7 +8,7 @@ from cells import FOREGROUND, Cell, Experiment, Program
 from interleave import AGAIN, Rounds
 from jvms import CORE, FLIP, KEEP_RESERVE, ON, PATCHED, STOCK, heap
 from report import Report
-from shown import PROCESSOR_RATE, details, middle, number, over, shown, wasted_percent
+from shown import PROCESSOR_RATE, details, middle, number, over, rate_of, shown, wasted_percent
 
 KEPT = "thread, reserve kept"
 WAYS = {"thread": ON, KEPT: KEEP_RESERVE, "core": CORE, "flip": FLIP}
@@ -47,10 +47,9 @@ def _table(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     rows = []
     for n in counts(options):
         base = name(STOCK, n)
-        rate = middle(results, base)
         ways = [name(way, n) for way in WAYS]
         rows.append([
-            n, number(None if rate is None else rate / 1e3), *(shown(over(results, way, base)) for way in ways), number(_apart(results, base)),
+            n, rate_of(results, base), *(shown(over(results, way, base)) for way in ways), number(_apart(results, base)),
             " / ".join(number(wasted_percent(results, way)) for way in (base, *ways)),
         ])
     page.table(["warehouses", "stock, thousand/s", *(f"{way} / stock" for way in WAYS), "ms from one collection to the next",

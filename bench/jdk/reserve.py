@@ -5,14 +5,14 @@ thousand that share a small young space."""
 import argparse
 from itertools import product
 
+from allocation import APART, WAYS, apart
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import Rounds
-from jvms import GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
+from jvms import GROWING, KEPT, heap, tlab
 from report import Report
-from shown import PROCESSOR_RATE, details, middle, noise, number, over, shown, wasted_percent
+from shown import PROCESSOR_RATE, details, noise, number, wasted_percent
 
 BYTES = 48
-WAYS = {STOCK: (STOCK, ()), "on": (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE)}
 
 
 def shapes(options: argparse.Namespace) -> dict[int, str]:
@@ -45,13 +45,10 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
              f"A/A: {noise(results, PROCESSOR_RATE)}.")
     rows = []
     for (count, young), sizing in product(shapes(options).items(), sizings(options)):
-        stock, on, kept = (name(count, sizing, way) for way in WAYS)
-        rate = middle(results, stock, PROCESSOR_RATE)
-        ratios = (over(results, a, b, PROCESSOR_RATE) for a, b in ((on, stock), (kept, stock), (on, kept)))
-        rows.append([f"{count} threads, young space {young}, TLAB {sizing}", number(None if rate is None else rate / 1e6), *map(shown, ratios),
-                     " / ".join(number(wasted_percent(results, way)) for way in (stock, on, kept))])
-    page.table(["", "stock, M/s", "on / stock", "the buffers: reserve kept / stock", "no reserve: on / reserve kept",
-                "wasted, %: " + " / ".join(WAYS)], rows)
+        ways = [name(count, sizing, way) for way in WAYS]
+        rows.append([f"{count} threads, young space {young}, TLAB {sizing}", *apart(results, ways, PROCESSOR_RATE),
+                     " / ".join(number(wasted_percent(results, way)) for way in ways)])
+    page.table(["", *APART, "wasted, %: " + " / ".join(WAYS)], rows)
     details(page, results, 1e6, "M/s")
 
 

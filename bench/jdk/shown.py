@@ -36,6 +36,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.{digits}g}"
 
 
+def rate_of(results: Rounds, name: str, per: float = 1e3, key: str = RATE) -> str:
+    found = middle(results, name, key)
+    return number(None if found is None else found / per)
+
+
 def mean(spreads: Iterable[Spread | None]) -> float | None:
     """The geometric mean of the medians."""
     values = [s.median for s in spreads if s is not None and 0 < s.median < float("inf")]
@@ -62,9 +67,8 @@ def details(page: Report, results: Rounds, per: float = 1e3, unit: str = "thousa
         seconds = middle(results, name, "window_seconds") or middle(results, name, "seconds") or 1.0
         collections = middle(results, name, "collections") or 0.0
         pauses = middle(results, name, "pause_ms") or 0.0
-        rate = middle(results, name)
         rows.append([
-            name, number(None if rate is None else rate / per), number(collections / seconds), number(pauses / collections if collections else None),
+            name, rate_of(results, name, per), number(collections / seconds), number(pauses / collections if collections else None),
             number(100 * pauses / 1e3 / seconds), number(wasted_percent(results, name)), number(middle(results, name, "core.foreign")),
             number((middle(results, name, "peak_rss") or 0) / 2**20),
         ])
