@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recorded import RECORDED, Recorded
+from recorded import Recorded
 from workload import Failed, clean_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,8 +90,3 @@ def plan(build: Path, recorded: Recorded, scale: float = 1.0) -> Path:
             if done.returncode != 0:
                 raise Failed(done.stderr.strip())
     return made
-
-
-def record_all(build: Path, scale: float = 1.0) -> list[Path]:
-    """Every program that is there."""
-    return [plan(build, recorded, scale) for recorded in RECORDED if not recorded.absent()]

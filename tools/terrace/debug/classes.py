@@ -40,9 +40,6 @@ class Shape:
     blocks: int
     granules: int
 
-    def offset_of(self, nth: int) -> int:
-        return nth // self.per_group * self.group_bytes + nth % self.per_group * self.stride
-
 
 class Classes:
     """Size classes, home classes and shapes, and those of object caches: a home class each."""

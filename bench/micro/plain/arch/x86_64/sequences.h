@@ -43,9 +43,10 @@ TERRACE_INLINE Sequence pop_round(const Area&, std::byte* const& base, std::size
     mine = base;
     return Sequence::empty;
   }
+  if (++reinterpret_cast<std::uint64_t*>(mine + popped)[cls] == 0) [[unlikely]]  // a sample is due
+    return Sequence::empty;
   block = reinterpret_cast<void*>(round);
   word = w - 8;
-  ++reinterpret_cast<std::uint64_t*>(mine + popped)[cls];
   return Sequence::done;
 }
 
