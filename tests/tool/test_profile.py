@@ -17,11 +17,11 @@ for module in ("numpy", "elftools", "rich", "google.protobuf"):
 # ruff: noqa: E402 - what follows needs these
 from rich.console import Console
 from terrace.cli import main, parse
+from terrace.debug.sampled.frames import Line, Location, Region
 from terrace.errors import TerraceError
 from terrace.profile import formats, output
 from terrace.profile.diff import difference
 from terrace.profile.flamegraph import page
-from terrace.debug.sampled.frames import Line, Location, Region
 from terrace.profile.model import Profile, Values
 from terrace.profile.pprof import decode, encode
 from terrace.profile.switch import bytes_of

@@ -17,11 +17,12 @@ for module in ("numpy", "scipy", "elftools", "rich", "google.protobuf"):
     pytest.importorskip(module)
 
 # ruff: noqa: E402 - what follows needs these
-from debugged import BUILD, LIBRARY, PROGRAMS, aborted, compiled, report, running, terrace
 from terrace.cli import main
 from terrace.debug.sampled.frames import lines_of
 from terrace.debug.sampled.symbolizer import has_unwinder
 from terrace.profile.pprof import load
+
+from debugged import BUILD, LIBRARY, PROGRAMS, aborted, compiled, report, running, terrace
 
 pytestmark = [
     pytest.mark.skipif(not LIBRARY.exists(), reason="build/release is not built"),

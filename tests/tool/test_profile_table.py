@@ -17,14 +17,15 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 from terrace.debug.layout import Layout
 from terrace.debug.memory import Copy, Mapping, Segment
-from terrace.debug.target import Capture, Found, Target
-from terrace.errors import TerraceError
 from terrace.debug.sampled import symbolizer as symbolizer_module
-from terrace.debug.sampled.stacks import Reader
-from terrace.profile.collect import profile_of
 from terrace.debug.sampled.images import Images, build_id
+from terrace.debug.sampled.known_stacks import KnownStacks
+from terrace.debug.sampled.stacks import Reader
 from terrace.debug.sampled.symbolizer import Symbolizer, demangled
 from terrace.debug.sampled.table import Table
+from terrace.debug.target import Capture, Found, Target
+from terrace.errors import TerraceError
+from terrace.profile.collect import profile_of
 from terrace.profile.watch import Watch
 
 DESCRIPTOR, PROFILE, CHUNK = 0x1000, 0x8000, 0x20000
@@ -148,6 +149,20 @@ def test_only_what_is_new_counts_while_one_looks() -> None:
     found = {s.address: s.weight / weight for s in allocated.values()}
     # Three of one and one of the other were seen, of the eight that the library has counted.
     assert found == {0x110: pytest.approx(6), 0x200: pytest.approx(2)}
+
+
+def test_a_stack_that_was_unwound_is_known_by_its_return_addresses() -> None:
+    known = KnownStacks()
+    data = struct.pack("<6Q", 1, 0x401000, 2, 0x402000, 3, 4)
+    assert known.find(0x400000, data) is None
+    known.add(0x400000, 0x7000, [(0x7010, 0x401000), (0x7020, 0x402000)])
+    assert known.find(0x400000, data) == (0x401000, 0x402000)
+    assert known.find(0x400000, struct.pack("<6Q", 9, 0x401000, 9, 0x402000, 9, 9)) is not None
+    assert known.find(0x400000, struct.pack("<6Q", 1, 0x401000, 2, 0x403000, 3, 4)) is None
+    assert known.find(0x500000, data) is None
+    # The first function's frame has another size in another call: its place tells nothing now.
+    known.add(0x400000, 0x7000, [(0x7018, 0x401000)])
+    assert known.find(0x400000, data) is None
 
 
 def test_an_older_library_and_one_that_does_not_sample_are_named() -> None:

@@ -3,6 +3,7 @@
 
 table.py                 the samples, as the library keeps them
 images.py, symbolizer.py from addresses to functions and lines; stacks that were copied are unwound
+known_stacks.py          each is unwound once
 stacks.py                both together
 leaks.py                 for findleaks
 """

@@ -13,6 +13,7 @@ from typing import Any
 
 from terrace.debug.sampled.frames import Line, Location
 from terrace.debug.sampled.images import Images
+from terrace.debug.sampled.known_stacks import KnownStacks
 from terrace.debug.sampled.table import Copy
 from terrace.debug.symbols import function_in
 
@@ -48,6 +49,7 @@ class _Drgn:
 
     def __init__(self, images: Images) -> None:
         self._stack = (0, b"")
+        self._stacks = KnownStacks()
         self.program = drgn.Program(drgn.Platform(drgn.Architecture.X86_64))
         self.program.add_memory_segment(0, (1 << 64) - 1, self._read)
         modules = [self._module(image) for image in images.images]
@@ -93,15 +95,18 @@ class _Drgn:
 
     def unwound(self, copy: Copy) -> tuple[int, ...]:
         """Return addresses, from the caller of the innermost function on."""
+        known = self._stacks.find(copy.pc, copy.data)
+        if known is not None:
+            return known
         values = dict(zip(_DWARF.split(), copy.registers, strict=False))
         self._stack = (values["sp"], copy.data)
         regs = drgn.Object(self.program, self._registers, {**values, "ip": copy.pc})
-        pcs: list[int] = []
+        frames: list[tuple[int, int]] = []
         for frame in self.program.stack_trace(regs):
             with contextlib.suppress(LookupError):
                 if not frame.is_inline:
-                    pcs.append(frame.pc)
-        return tuple(pcs[1:])
+                    frames.append((frame.sp, frame.pc))
+        return self._stacks.add(copy.pc, values["sp"], frames[1:])
 
 
 class Symbolizer:
