@@ -60,6 +60,7 @@ fn compiler(src: &Path, include: &Path) -> cc::Build {
     for flag in ["-fvisibility=hidden", "-ftls-model=initial-exec", "-fno-exceptions", "-fno-rtti"] {
         build.flag(flag);
     }
+    // Sections per datum would let the linker drop what debuggers look for (`terrace findleaks`).
     for flag in ["-fno-plt", "-fno-threadsafe-statics", "-fconstexpr-steps=100000000", "-fno-data-sections"] {
         build.flag_if_supported(flag);
     }
