@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not (BUILT / "libterrace.so").exists(), reason="
 
 def run(*command, **options):
     return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=120, check=False, **options
+        [str(word) for word in command], capture_output=True, text=True, timeout=800, check=False, **options
     )  # fmt: skip
 
 
