@@ -63,6 +63,9 @@ class Large {
     const span::Record& r = record_of(p);
     if (!is_live(r) || !starts_at(r, p)) return 0;
     const LargeRecord& l = part(r);
+    // A sampled small block is no longer than others of its class: realloc leaves them in place as far as this.
+    if (l.sample != 0 && l.requested <= SizeRule::largest) [[unlikely]]
+      return l.requested;
     return round_up(l.line + l.requested, page_) - l.line;
   }
 
