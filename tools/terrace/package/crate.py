@@ -29,7 +29,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def bundle(source: Source, tree: Path) -> Path:
     """The workspace with all that its crates need, in an empty `tree`; for a look or for cargo."""
-    for name in _files(source.root, _FOLDER):
+    for name in _files(source.root, _FOLDER, f":!{_FOLDER}/programs"):
         _copy(source.root / name, tree / Path(name).relative_to(_FOLDER))
     for name in _files(source.root, *_BUNDLED):
         _copy(source.root / name, tree / "terrace-sys" / "native" / name)
