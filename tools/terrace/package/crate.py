@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from terrace.errors import TerraceError
-from terrace.package.making import Source, call, fresh
+from terrace.package.making import Source, call, fresh, known_files
 from terrace.packages import command_version
 
 CARGO = (1, 90)  # the first that packages crates which need each other
@@ -16,12 +16,6 @@ _FOLDER = "integrations/rust"
 _BUNDLED = ("src", "include", ":!src/lab", ":!include/terrace/lab*")
 
 
-def _files(root: Path, *patterns: str) -> list[str]:
-    """Those that git knows or would add, as they are now."""
-    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    return [name for name in call(known, root).split("\0") if name and (root / name).is_file()]
-
-
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
@@ -29,9 +23,9 @@ def _copy(source: Path, target: Path) -> None:
 
 def bundle(source: Source, tree: Path) -> Path:
     """The workspace with all that its crates need, in an empty `tree`; for a look or for cargo."""
-    for name in _files(source.root, _FOLDER, f":!{_FOLDER}/programs"):
+    for name in known_files(source.root, _FOLDER, f":!{_FOLDER}/programs"):
         _copy(source.root / name, tree / Path(name).relative_to(_FOLDER))
-    for name in _files(source.root, *_BUNDLED):
+    for name in known_files(source.root, *_BUNDLED):
         _copy(source.root / name, tree / "terrace-sys" / "native" / name)
     for crate in NAMES:
         for licence in source.root.glob("LICENSE-*"):

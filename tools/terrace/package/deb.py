@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from terrace.build import available_cpus
-from terrace.package.making import Source, call, fresh
+from terrace.package.making import Source, call, fresh, known_files
 
 # Tests and benchmarks are not compiled.
 FILES = ("CMakeLists.txt", "CHANGELOG.md", "LICENSE-*", "README.md", "cmake", "include", "src")
@@ -32,8 +32,7 @@ def _changelog(source: Source) -> str:
 def make(source: Source, directory: Path) -> list[Path]:
     """Without a source package; lintian has nothing to say about the others."""
     tree = fresh(directory) / f"terrace-{source.version}"
-    names = call(["git", "ls-files", "-z", "--", *FILES, *TOOLS], source.root).split("\0")
-    for name in filter(None, names):
+    for name in known_files(source.root, *FILES, *TOOLS):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source.root / name, tree / name)
     shutil.copytree(source.recipes / "debian" / "debian", tree / "debian")

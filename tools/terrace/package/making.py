@@ -62,6 +62,12 @@ def call(command: list[str], cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
+def known_files(root: Path, *patterns: str) -> list[str]:
+    """Those that git knows or would add, as they are now."""
+    known = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    return [name for name in call(known, root).split("\0") if name and (root / name).is_file()]
+
+
 def built_source(checkout: Checkout) -> Source:
     """With the libraries of the preset release, as the sources are now."""
     with checkout.locked():
