@@ -60,8 +60,12 @@ TERRACE_INLINE bool delete_array_aligned_is_ours() noexcept {
 void* plain(size_t /*alignment*/, size_t n) { return shim::allocate(n); }
 void* aligned(size_t a, size_t n) { return shim::aligned(a, n); }
 
+// A frame of its own, so that the heap profiler's stacks have the caller. Not by profile::Entered, whose destructor would have
+// to run when something is thrown, and not noexcept: either takes the C++ runtime.
+TERRACE_INLINE void keep_frame() { __asm__ volatile("" : : "r"(__builtin_frame_address(0))); }
+
 TERRACE_COLD void* allocate_or_throw_slow(size_t n) {
-  const profile::Entered entered(__builtin_frame_address(0));
+  keep_frame();
   void* const p = heap::allocate_slow(n);
   return p != nullptr ? p : shim::retry_or_throw(plain, 0, n);
 }
@@ -74,7 +78,7 @@ void* allocate_or_throw(size_t n, align_val_t align) {
   return shim::retry_or_throw(aligned, a, n);
 }
 TERRACE_COLD void* allocate_or_null_slow(size_t n) noexcept {
-  const profile::Entered entered(__builtin_frame_address(0));
+  keep_frame();
   void* const p = heap::allocate_slow(n);
   return p != nullptr ? p : shim::or_null([](size_t, size_t m) { return shim::retry(plain, 0, m); }, 0, n);
 }
