@@ -70,8 +70,8 @@ void Table::give(std::uint32_t n) noexcept { push(free_, n); }
 
 Sample& Table::begin_writing(std::uint32_t n) noexcept {
   Sample& s = at(n);
-  __atomic_store_n(&s.version, s.version + 1, __ATOMIC_RELAXED);
-  std::atomic_thread_fence(std::memory_order_release);  // for readers from outside: odd before anything else
+  // For readers from outside: odd before anything else. An exchange, since no plain store keeps later ones behind it.
+  __atomic_exchange_n(&s.version, s.version + 1, __ATOMIC_ACQ_REL);
   return s;
 }
 

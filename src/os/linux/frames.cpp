@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#define TERRACE_UNSANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread")))
+
 namespace terrace::os {
 namespace {
 
@@ -39,7 +41,8 @@ class Readable {
   std::uintptr_t page_;
 };
 
-std::uint64_t word_at(std::uintptr_t address) noexcept {
+// Of whatever is on the stack, other functions' variables and what sanitizers put between them included.
+TERRACE_UNSANITIZED std::uint64_t word_at(std::uintptr_t address) noexcept {
   std::uint64_t word;
   __builtin_memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);  // NOLINT(performance-no-int-to-ptr): a stack
   return word;
@@ -47,7 +50,7 @@ std::uint64_t word_at(std::uintptr_t address) noexcept {
 
 }  // namespace
 
-unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noexcept {
+TERRACE_UNSANITIZED unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noexcept {
   Readable readable(address_of(__builtin_frame_address(0)));
   unsigned n = 0;
   for (std::uintptr_t at = address_of(frame); n < size;) {
@@ -62,7 +65,7 @@ unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noe
   return n;
 }
 
-__attribute__((noinline)) void copy_stack(StackCopy& copy) noexcept {
+TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy) noexcept {
   std::memset(copy.registers, 0, sizeof copy.registers);
 #if defined(__x86_64__)
   __asm__ volatile(
