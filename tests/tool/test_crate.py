@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The crates: what is packaged has all that it needs, and passes its own tests where it is unpacked."""
+"""The crates: what is packaged has all it needs, and passes its own tests where it is unpacked."""
 
 import os
 import shutil
