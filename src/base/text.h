@@ -14,4 +14,15 @@ inline bool skip_prefix(std::string_view& text, std::string_view prefix) noexcep
   return true;
 }
 
+/// What is before the first `c`, or all of `text`; and what is behind it, if `c` is there. (substr() may throw, as said above.)
+struct Halves {
+  std::string_view before, behind;
+  bool found;
+};
+inline Halves split(std::string_view text, char c) noexcept {
+  const std::size_t at = text.find(c);
+  if (at == std::string_view::npos) return {.before = text, .behind = {}, .found = false};
+  return {.before = {text.data(), at}, .behind = {text.data() + at + 1, text.size() - at - 1}, .found = true};
+}
+
 }  // namespace terrace

@@ -56,13 +56,12 @@ bool parse_placement(std::string_view text, Options& out) noexcept {
 }
 
 bool parse_profile(std::string_view text, Options& out) noexcept {
-  const std::string_view number = text.substr(0, text.find(','));
-  text.remove_prefix(number.size());
+  const Halves parts = split(text, ',');
   std::uint64_t bytes = 0;
-  if (!parse_bytes(number, bytes) || bytes > profile::Profiler::most_period || (!text.empty() && text != ",frames"))
+  if (!parse_bytes(parts.before, bytes) || bytes > profile::Profiler::most_period || (parts.found && parts.behind != "frames"))
     return false;
   out.profile = bytes;
-  out.profile_stacks = text.empty();
+  out.profile_stacks = !parts.found;
   return true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/parse.h"
+#include "base/text.h"
 
 #include <initializer_list>
 #include <string_view>
@@ -99,17 +100,6 @@ std::string_view trimmed(std::string_view text) noexcept {
   text.remove_suffix(text.size() - (text.find_last_not_of(blanks) + 1));
   return text;
 }
-// What is before `c`, or all of it; and what is behind, if `c` is there. (substr() may throw.)
-struct Halves {
-  std::string_view before, behind;
-  bool found;
-};
-Halves split(std::string_view text, char c) noexcept {
-  const std::size_t at = text.find(c);
-  if (at == std::string_view::npos) return {.before = text, .behind = {}, .found = false};
-  return {.before = {text.data(), at}, .behind = {text.data() + at + 1, text.size() - at - 1}, .found = true};
-}
-
 // Calls use(item) for each; it says what is wrong.
 template <class Use>
 void for_each_item(const char* variable, const char* text, Complain complain, Use use) noexcept {

@@ -2,6 +2,7 @@
 #include "os/environment.h"
 
 #include "base/report.h"
+#include "base/text.h"
 #include "os/auxv.h"
 #include "os/metadata.h"
 #include "os/mutex.h"
@@ -21,8 +22,8 @@ namespace terrace::os {
 namespace {
 
 constexpr std::string_view prefixes[] = {"TERRACE_", "UMEM_"};
-constexpr std::string_view names[] = {"TERRACE_RUNG",  "TERRACE_PLACEMENT", "TERRACE_BUDGET",    "TERRACE_DECAY_MS",
-                                      "TERRACE_CHECK", "TERRACE_STATS",     "TERRACE_STATS_FILE"};
+constexpr std::string_view names[] = {"TERRACE_RUNG",  "TERRACE_PLACEMENT", "TERRACE_BUDGET", "TERRACE_DECAY_MS",
+                                      "TERRACE_CHECK", "TERRACE_PROFILE",   "TERRACE_STATS",  "TERRACE_STATS_FILE"};
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
 // Together, so that a start touches one page.
@@ -43,9 +44,9 @@ void keep(const char* entry) noexcept {
 }
 
 bool is_option(std::string_view word) noexcept {
-  const std::string_view name = word.substr(0, word.find('='));
+  const Halves halves = split(word, '=');
   for (const std::string_view each : names) {
-    if (name == each) return name.size() < word.size();
+    if (halves.before == each) return halves.found;
   }
   return false;
 }
@@ -53,9 +54,9 @@ bool is_option(std::string_view word) noexcept {
 // Behind the environment's, which are found first.
 void keep_options_of_program() noexcept {
   if (&terrace_options == nullptr || terrace_options == nullptr) return;
-  for (std::string_view rest = terrace_options; !rest.empty();) {
-    const std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : rest.size());
+  for (Halves words{.before = {}, .behind = terrace_options, .found = true}; words.found;) {
+    words = split(words.behind, ' ');
+    const std::string_view word = words.before;
     if (word.empty()) continue;
     char* const copy = own.copies + own.used;
     if (word.size() + 1 >= room - own.used) {
