@@ -98,8 +98,9 @@ def _which(program: str) -> str:
 def _follow(pid: int, tracer: Tracer | None) -> Ending:
     """Until the program ends: hands signals on, stops and continues with it."""
     while True:
-        event = signal.sigwaitinfo(_TAKEN)
-        if event.si_signo != signal.SIGCHLD:
+        # A program that is traced may be stopped without a signal that tells: looked at each second.
+        event = signal.sigtimedwait(_TAKEN, 1) if tracer else signal.sigwaitinfo(_TAKEN)
+        if event is not None and event.si_signo != signal.SIGCHLD:
             # si_code > 0 comes from the kernel: the terminal told the whole group. What the program
             # sent to its group it has got as well.
             if event.si_code <= 0 and event.si_pid != pid and event.si_signo != signal.SIGCONT:
