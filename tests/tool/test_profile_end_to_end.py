@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace profile` with the real library: a process, a core file, a program; findleaks' stacks.
-
-programs/sites.c holds known bytes. At a period of 64 KiB an estimate of 16 MiB is made of 256
-samples, so its standard error is 6 %: the bounds here are 5 of these.
-"""
+"""`terrace profile` with the real library: a process, a core file, a program; findleaks' stacks."""
 
 import json
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -18,53 +13,20 @@ for module in ("numpy", "scipy", "elftools", "rich", "google.protobuf"):
 
 # ruff: noqa: E402 - what follows needs these
 from terrace.cli import main
-from terrace.debug.sampled.frames import lines_of
 from terrace.debug.sampled.symbolizer import has_unwinder
-from terrace.profile.pprof import load
 
-from debugged import BUILD, LIBRARY, PROGRAMS, aborted, compiled, report, running, terrace
+from debugged import BUILD, LIBRARY, aborted, compiled, report, running, terrace
+from sites import MIB, SAMPLED, by_function, expect_kept, line_of, profiled
 
 pytestmark = [
     pytest.mark.skipif(not LIBRARY.exists(), reason="build/release is not built"),
     pytest.mark.skipif(not has_unwinder(), reason="drgn unwinds nothing here"),
 ]
 
-MIB = 1 << 20
-SAMPLED = {"TERRACE_PROFILE": "65536"}
-KEPT = {"make_order": 16 * MIB, "read_pages": 32 * MIB, "lose": 8 * MIB}
-
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("program"), "-O2", name="sites")
-
-
-def line_of(text: str) -> int:
-    lines = (PROGRAMS / "sites.c").read_text(encoding="utf-8").splitlines()
-    return next(i for i, line in enumerate(lines, 1) if text in line and "//" not in line)
-
-
-def by_function(path: Path, allocated: bool = False) -> dict[str, float]:
-    """Bytes by the innermost function, of what sites.c does."""
-    found: dict[str, float] = {}
-    for stack, values in load(str(path)).stacks.items():
-        name = next(lines_of(stack)).function
-        size = values.allocated_bytes if allocated else values.bytes
-        found[name] = found.get(name, 0) + size
-    return found
-
-
-def expect_kept(found: dict[str, float]) -> None:
-    for name, size in KEPT.items():
-        error = (size * 65536) ** 0.5
-        assert abs(found.get(name, 0) - size) < 5 * error, found
-    assert sum(found.values()) < 70 * MIB, found
-
-
-def profiled(directory: Path, *words: object) -> dict[str, float]:
-    path = directory / "a.pb.gz"
-    assert main(["profile", "-o", str(path), *map(str, words)]) == 0
-    return by_function(path)
 
 
 def test_sites_of_a_process_have_their_bytes(program, tmp_path, capsys) -> None:

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Holds known bytes by a few sites, for tests of `terrace profile`: sites [churn|exit|abort]
+// Holds known bytes by a few sites, for tests of `terrace profile`: sites [SHAPE] [churn|exit|abort]
 //
 //   orders: 16 MiB in blocks of 256 bytes         pages: 32 MiB in blocks of 64 KiB
 //   load: 64 MiB that are freed before "ready"    lost: 8 MiB in blocks of 512 bytes that nothing points to
 //
 // For each byte that it reads, it takes orders of 16 MiB more, and says "taken".
+// SHAPE: "threads": 500 threads take the orders, and stay; "fork": a child goes on in place of the program, which waits for it;
+// "exec": the program executes itself first.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { mib = 1 << 20 };
+enum { mib = 1 << 20, threads = 500 };
 
 struct block {
   struct block* next;
@@ -59,12 +63,56 @@ static void* churn(void* unused) {
   return unused;
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t all_are_there;
+
+static void* take_part(void* unused) {
+  pthread_mutex_lock(&lock);
+  take_orders(16 * mib / threads);
+  pthread_mutex_unlock(&lock);
+  pthread_barrier_wait(&all_are_there);
+  for (;;) pause();
+  return unused;
+}
+
+static void take_by_threads(void) {
+  pthread_barrier_init(&all_are_there, NULL, threads + 1);
+  for (int i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, take_part, NULL) != 0) abort();
+  }
+  pthread_barrier_wait(&all_are_there);
+}
+
+// The child's end is the program's, but that only the child leaves a core file.
+static int end_like(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    raise(WTERMSIG(status));
+  }
+  return WEXITSTATUS(status);
+}
+
 int main(int argc, char** argv) {
-  const char* what = argc > 1 ? argv[1] : "";
+  const char* shape = argc > 1 ? argv[1] : "";
+  const char* what = argc > 1 ? argv[argc - 1] : "";
+  if (strcmp(shape, "exec") == 0) {
+    argv[1] = argv[0];
+    free(malloc(100));
+    execv("/proc/self/exe", argv + 1);
+  }
   load();
-  take_orders(16 * mib);
+  if (strcmp(shape, "threads") == 0) {
+    take_by_threads();
+  } else {
+    take_orders(16 * mib);
+  }
   read_pages(32 * mib);
   lose();
+  const pid_t child = strcmp(shape, "fork") == 0 ? fork() : 0;
+  if (child != 0) return end_like(child);
   if (strcmp(what, "exit") == 0) return 7;
   pthread_t thread;
   if (strcmp(what, "churn") == 0) pthread_create(&thread, NULL, churn, NULL);

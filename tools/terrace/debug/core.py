@@ -14,6 +14,7 @@ import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from terrace.debug import damage
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.ptrace import thread_of
 from terrace.debug.target import (
@@ -67,8 +68,11 @@ class _Files(Memory):
                         f"the core file has no copy of {m.path}, and that is not there any more: "
                         "put the file there that the process had"
                     )
-                file.seek(m.offset + address - m.start)
-                data = file.read(size)
+                try:
+                    file.seek(m.offset + address - m.start)
+                    data = file.read(size)
+                except OSError:
+                    raise UnreadableError(address) from None
                 return data + bytes(size - len(data))
         raise UnreadableError(address)
 
@@ -150,9 +154,15 @@ class CoreTarget(Target):
                 segments = [dict(s.header) for s in elf.iter_segments()]
                 self._loads = [s for s in segments if s["p_type"] == "PT_LOAD"]
                 self._note = _notes(elf)
+                self._files = [
+                    mapping
+                    for kind, data in self._note
+                    if kind == _FILE
+                    for mapping in _mapped_files(data)
+                ]
         except OSError as error:
             raise TerraceError(f"{path}: {error.strerror}") from None
-        except (ELFError, ValueError, struct.error, AttributeError):
+        except (AttributeError, ELFError, *damage.NONSENSE):
             raise TerraceError(f"{path} is no core file, or its beginning is damaged") from None
         self._check_length(path)
         whole: Bytes = np.frombuffer(self._map, np.uint8)
@@ -161,7 +171,6 @@ class CoreTarget(Target):
             for s in self._loads
             if s["p_filesz"] != 0
         ]
-        self._files = next((_mapped_files(data) for kind, data in self._note if kind == _FILE), [])
         self._mappings = self._all_mappings()
         self.files = _Files(self._mappings)
         self.memory: Copy = Copy(dumped, self.files)
