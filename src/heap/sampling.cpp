@@ -42,8 +42,11 @@ bool Sampling::count_is_over(SizeClass c, std::uint64_t word) noexcept {
       arm_all(slot, word);
       return false;
     }
-    const std::int64_t count = load_count(slot, core.own_word(slot, c));
+    const HomeClass h = core.own_word(slot, c);
+    const std::int64_t count = load_count(slot, h);
     if (count >= 0) arm(slot, c, word & profile::Profiler::most_period);
+    // relaxed: a number for statistics. That pop has counted, and given nothing: its block counts where it comes from.
+    if (count == 0) profiler.armed(index(h)).fetch_sub(1, std::memory_order_relaxed);
     return count == 0;
   };
   return core.has_sequences() ? look(*chosen) : core.plainly(*chosen, look);

@@ -24,6 +24,7 @@ MODULES = {
     "jdk": "jdk.command",
     **dict.fromkeys(DEBUGGER, "debug.command_line"),
     "profile": "profile.command_line",
+    "export": "export.command_line",
     "bench": "bench",
 }
 

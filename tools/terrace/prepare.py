@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """First use: distribution packages, the Python environment, then the command again inside it."""
 
+import importlib.util
 from pathlib import Path
 
 from terrace import packages, venv
@@ -58,3 +59,27 @@ def prepare(
                 return
     if changed or not venv.is_running_in(checkout):
         venv.continue_inside(checkout)
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # the package it is in
+        return False
+
+
+def need_modules(
+    command: str, modules: dict[str, str], extras: tuple[str, ...], checkout: Checkout | None
+) -> None:
+    """Packages by the modules that a command imports; a checkout installs those that are missing.
+
+    Nothing is built. Does not return when they were: see prepare().
+    """
+    missing = [package for module, package in modules.items() if not _is_there(module)]
+    if missing and checkout is None:
+        raise TerraceError(
+            f"{command} needs more Python packages: pip install {' '.join(missing)}, or the "
+            f"distribution's: {' '.join(f'python3-{name}' for name in missing)}"
+        )
+    if missing and checkout is not None:
+        prepare(checkout, (), extras, ("python",))

@@ -10,6 +10,8 @@ from terrace.errors import TerraceError
 from terrace.prepare import prepare
 from terrace.testing import PRESETS, QUICK_PRESETS, possible_presets, run_tests
 
+_EXTRAS = ("test", "debug", "docs", "bench", "export", "package", "profile")
+
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     if options.changed and (options.preset or options.quick or options.all or options.filter):
         raise TerraceError("test: --changed chooses presets and tests by itself", 2)
     purpose = "changed" if options.changed else "test"
-    prepare(checkout, (purpose,), ("test", "debug", "docs", "bench", "package", "profile"))
+    prepare(checkout, (purpose,), _EXTRAS)
     if options.changed:
         return run_changed(checkout)
     presets = tuple(options.preset or (QUICK_PRESETS if options.quick else possible_presets()))

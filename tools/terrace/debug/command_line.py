@@ -5,15 +5,13 @@ What they need is not loaded before one of them is called: numpy takes its time.
 """
 
 import argparse
-import importlib.util
 
 from terrace.arguments import DEBUGGER, Commands
 from terrace.checkout import Checkout
-from terrace.errors import TerraceError
-from terrace.prepare import prepare
+from terrace.prepare import need_modules
 
 _TARGET = "a process's number, or a core file"
-_PACKAGES = {"numpy": "numpy", "scipy": "scipy", "elftools": "pyelftools", "rich": "rich"}
+MODULES = {"numpy": "numpy", "scipy": "scipy", "elftools": "pyelftools", "rich": "rich"}
 
 
 def add_parser(commands: Commands) -> None:
@@ -76,14 +74,7 @@ def add_parser(commands: Commands) -> None:
 
 def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The commands."""
-    missing = [p for name, p in _PACKAGES.items() if not importlib.util.find_spec(name)]
-    if missing and checkout is None:
-        raise TerraceError(
-            f"{options.subcommand} needs more Python packages: pip install {' '.join(missing)}, or "
-            f"the distribution's: {' '.join(f'python3-{name}' for name in missing)}"
-        )
-    if missing and checkout is not None:
-        prepare(checkout, (), ("debug",), ("python",))  # nothing is built
+    need_modules(options.subcommand, MODULES, ("debug",), checkout)
     from terrace.debug.commands import run
 
     return run(options)

@@ -2,7 +2,7 @@
 """`terrace top`: what is live, by class, on a screen that refreshes."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
@@ -10,11 +10,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from terrace.debug.classes import Owner
 from terrace.debug.target import Target
 from terrace.debug.umastat import level_rows
-from terrace.debug.umem.usage import caches
-from terrace.debug.usage import Snapshot, Usage, UsageReader
+from terrace.debug.umem.usage import with_caches
+from terrace.debug.usage import Snapshot, UsageReader
 from terrace.errors import TerraceError
 from terrace.report.cells import human_bytes, human_count
 
@@ -35,11 +34,7 @@ class Rates:
             u.owner.size_class: (u.allocations - before.get(u.owner.size_class, 0)) / seconds
             for u in new.classes
         }
-        return Rates(rates, (live(new) - live(old)) / seconds)
-
-
-def live(snapshot: Snapshot) -> int:
-    return sum(u.live_bytes for u in snapshot.classes) + snapshot.large.bytes
+        return Rates(rates, (new.live_bytes - old.live_bytes) / seconds)
 
 
 def _numbers(first: str, *names: str) -> Table:
@@ -77,27 +72,13 @@ def screen(target: Target, snapshot: Snapshot, rates: Rates, height: int) -> Gro
     change = rates.live_bytes
     sign = "-" if change < 0 else "+"
     title = Text(
-        f"{target.title}: live {human_bytes(live(snapshot))} "
+        f"{target.title}: live {human_bytes(snapshot.live_bytes)} "
         f"({sign}{human_bytes(round(abs(change)))}/s), "
         f"{human_count(round(sum(rates.allocations.values())), exact=False)} mallocs/s, "
         f"mapped {human_bytes(snapshot.committed)}, rung {snapshot.rung}"
     )
     rows = max(height - _LINES_BESIDE, 3)
     return Group(title, _classes(snapshot, rates, rows), _levels(snapshot))
-
-
-def with_caches(target: Target, snapshot: Snapshot) -> Snapshot:
-    """Object caches stand beside size classes; those without a class have their address."""
-    if target.umem is None:
-        return snapshot
-    found = [
-        Usage(
-            Owner(u.cache.name, u.cache.size, u.cache.home or -u.cache.address),
-            u.in_use, u.in_slots, u.in_depots, u.total, 0, u.memory, u.succeeded, u.failed,
-        )
-        for u in caches(target.layout, target.umem, target.memory)
-    ]  # fmt: skip
-    return replace(snapshot, classes=snapshot.classes + found)
 
 
 def top(target: Target, seconds: float, looks: int | None) -> int:

@@ -51,8 +51,7 @@ def lines(target: Target) -> list[str]:
     usages = []
     if target.umem is not None:
         usages = caches(target.layout, target.umem, target.memory)
-    live = sum(u.live_bytes for u in snapshot.classes) + snapshot.large.bytes
-    live += sum(u.in_use * u.cache.size for u in usages if u.cache.home)
+    live = snapshot.live_bytes + sum(u.in_use * u.cache.size for u in usages if u.cache.home)
     parts = [
         table(_CLASSES, _class_rows(snapshot)),
         table(_LEVELS, level_rows(snapshot)),

@@ -56,14 +56,21 @@ class LargeUsage:
 
 @dataclass
 class Snapshot:
-    """Everything that `umastat` and `top` show."""
+    """Everything that `umastat`, `top` and `export` show."""
 
     classes: list[Usage]
     levels: list[LevelUsage]
     large: LargeUsage
     dirty: int
     committed: int
+    purged: int
     rung: str
+
+    @property
+    def live_bytes(self) -> int:
+        """Objects of caches that have no class are large blocks, too."""
+        small = sum(u.live_bytes for u in self.classes if u.owner.size_class > 0)
+        return small + self.large.bytes
 
 
 class Counters:
@@ -106,7 +113,8 @@ class UsageReader:
         levels.append(slab_level)
         return Snapshot(
             classes, levels, large, layout.of_heap(memory, "spans.dirty_bytes"),
-            layout.of_heap(memory, "window.committed"), self._rung,
+            layout.of_heap(memory, "window.committed"),
+            layout.of_heap(memory, "spans.purged_bytes"), self._rung,
         )  # fmt: skip
 
     def _slots(self, into: Counters) -> LargeUsage:

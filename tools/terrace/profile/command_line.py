@@ -2,14 +2,12 @@
 """`terrace profile`: its words. What it needs is not loaded before it is called."""
 
 import argparse
-import importlib.util
 
 from terrace.arguments import Commands
 from terrace.checkout import Checkout
-from terrace.errors import TerraceError
-from terrace.prepare import prepare
+from terrace.prepare import need_modules
 
-_PACKAGES = {
+MODULES = {
     "numpy": "numpy", "elftools": "pyelftools", "rich": "rich", "google.protobuf": "protobuf",
 }  # fmt: skip
 _FORMATS = ("pprof", "collapsed", "flamegraph", "speedscope", "text")
@@ -55,18 +53,7 @@ def add_parser(commands: Commands) -> None:
 
 def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
-    missing = [package for module, package in _PACKAGES.items() if not _is_there(module)]
-    if missing and checkout is None:
-        raise TerraceError(f"profile needs {', '.join(missing)}: pip install 'terrace[profile]'")
-    if missing and checkout is not None:
-        prepare(checkout, (), ("debug", "profile"), ("python",))  # nothing is built
+    need_modules("profile", MODULES, ("debug", "profile"), checkout)
     from terrace.profile.command import run
 
     return run(options, checkout)
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package it is in
-        return False

@@ -2,16 +2,18 @@
 """What each object cache has, by the counters: read as the process runs. See ../usage.py."""
 
 import mmap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from terrace.debug.classes import Classes
+from terrace.debug.classes import Classes, Owner
 from terrace.debug.layout import Ints, Layout, UmemLayout, ints
 from terrace.debug.magazines import Words2Magazines
 from terrace.debug.memory import Memory
 from terrace.debug.slots import shards, slots, words_of_objects
+from terrace.debug.target import Target
 from terrace.debug.umem.caches import Cache, CacheReader
+from terrace.debug.usage import Snapshot, Usage
 
 
 @dataclass(frozen=True)
@@ -101,3 +103,17 @@ def _with_counted(umem: UmemLayout, cache: Cache, row: list[int]) -> list[int]:
     size = -(-cache.size // mmap.PAGESIZE) * mmap.PAGESIZE if walled else cache.size
     more = (live, 0, 0, live, live * size, cache.allocated)
     return [a + b for a, b in zip(row, more, strict=True)]
+
+
+def with_caches(target: Target, snapshot: Snapshot) -> Snapshot:
+    """Object caches stand beside size classes; those without a class have their address."""
+    if target.umem is None:
+        return snapshot
+    found = [
+        Usage(
+            Owner(u.cache.name, u.cache.size, u.cache.home or -u.cache.address),
+            u.in_use, u.in_slots, u.in_depots, u.total, 0, u.memory, u.succeeded, u.failed,
+        )
+        for u in caches(target.layout, target.umem, target.memory)
+    ]  # fmt: skip
+    return replace(snapshot, classes=snapshot.classes + found)
