@@ -10,6 +10,8 @@ inline constexpr int standard_error = 2;
 
 /// Writes all of it, as far as the descriptor takes it.
 void write_all(int fd, std::string_view text) noexcept;
+/// The same, and removes from the front of `text` what is written. 0, or the error. EFAULT: the next byte can not be read.
+int write_from(int fd, std::string_view& text) noexcept;
 /// Opens for writing, truncated, close-on-exec; -1 on failure.
 int create_file(const char* path) noexcept;
 void close_file(int fd) noexcept;

@@ -5,6 +5,8 @@
 #include "os/memory.h"
 #include "os/metadata.h"
 
+#include <cstring>
+
 namespace terrace::profile {
 namespace {
 
@@ -41,6 +43,30 @@ bool Table::has_chunk(std::uint32_t chunk) noexcept { return map_once(chunks_[ch
 os::StackCopy* Table::copy_of(std::uint32_t n) noexcept {
   std::atomic<os::StackCopy*>& chunk = copies_[n / records_per_chunk];
   return map_once(chunk) ? &chunk.load(std::memory_order_relaxed)[n % records_per_chunk] : nullptr;
+}
+
+template <class T>
+bool Table::read_whole(std::uint32_t n, const T& from, T& out, std::uint32_t& version) noexcept {
+  constexpr int attempts = 16;  // the writer may be the one that is interrupted
+  std::uint32_t& now = at(n).version;
+  for (int i = 0; i < attempts; ++i) {
+    version = __atomic_load_n(&now, __ATOMIC_ACQUIRE);
+    if (version % 2 != 0) continue;
+    std::memcpy(&out, &from, sizeof out);
+    // An exchange for nothing: no plain load keeps earlier ones before it.
+    if (__atomic_fetch_add(&now, 0, __ATOMIC_ACQ_REL) == version) return true;
+  }
+  return false;
+}
+
+bool Table::read(std::uint32_t n, Sample& out) noexcept {
+  std::uint32_t version = 0;
+  return read_whole(n, at(n), out, version);
+}
+
+bool Table::read_copy(std::uint32_t n, os::StackCopy& out, std::uint32_t& version) noexcept {
+  const os::StackCopy* const chunk = copies(n / records_per_chunk);
+  return chunk != nullptr && read_whole(n, chunk[n % records_per_chunk], out, version);
 }
 
 std::uint32_t Table::take() noexcept {

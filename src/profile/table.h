@@ -66,6 +66,14 @@ class Table {
   Sample& at(std::uint32_t n) noexcept {
     return chunks_[n / records_per_chunk].load(std::memory_order_relaxed)[n % records_per_chunk];
   }
+  /// A whole record, or its copy of a stack with the version that the record has; false: it is being written. For readers
+  /// inside, which may be interrupted anywhere.
+  bool read(std::uint32_t n, Sample& out) noexcept;
+  bool read_copy(std::uint32_t n, os::StackCopy& out, std::uint32_t& version) noexcept;
+  /// Null: not mapped.
+  const Sample* chunk(std::uint32_t i) const noexcept { return chunks_[i].load(std::memory_order_acquire); }          // [P1]
+  const os::StackCopy* copies(std::uint32_t i) const noexcept { return copies_[i].load(std::memory_order_acquire); }  // [P1]
+
   /// Where the stack of record n is copied to. Null: memory is short.
   os::StackCopy* copy_of(std::uint32_t n) noexcept;
   std::uint32_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -74,6 +82,8 @@ class Table {
  private:
   friend struct introspect::Layout;
   bool has_chunk(std::uint32_t chunk) noexcept;
+  template <class T>
+  bool read_whole(std::uint32_t n, const T& from, T& out, std::uint32_t& version) noexcept;
   void push(std::atomic<std::uint64_t>& list, std::uint32_t n) noexcept;
   void note_peak(std::uint64_t live, std::uint64_t step) noexcept;
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// include/terrace/malloc.h, stats.h, version.h
+// include/terrace/malloc.h, profile.h, stats.h, version.h
+#include "introspect/profile_file.h"
 #include "introspect/statistics.h"
 #include "os/metadata.h"
+#include "profile/profiler.h"
 #include "shim/entry.h"
 #include "terrace/malloc.h"
+#include "terrace/profile.h"
 #include "terrace/stats.h"
 #include "terrace/version.h"
 
@@ -53,6 +56,17 @@ TERRACE_EXPORT std::size_t terrace_stats_json(char* buf, std::size_t size) {
 TERRACE_EXPORT std::size_t terrace_stats_text(char* buf, std::size_t size) {
   return with_snapshot(introspect::write_text, buf, size);
 }
+TERRACE_EXPORT int terrace_profile_start(std::size_t period, int flags) {
+  if (period == 0 || period > profile::Profiler::most_period || (flags & ~TERRACE_PROFILE_FRAMES) != 0) return EINVAL;
+  if (!heap::heap.ready()) return ENOMEM;  // which reads the environment's wish: this one comes later, and holds
+  profile::profiler.set_copies((flags & TERRACE_PROFILE_FRAMES) == 0);
+  profile::profiler.set_period(period);
+  return 0;
+}
+TERRACE_EXPORT void terrace_profile_stop() { profile::profiler.set_period(0); }
+TERRACE_EXPORT std::size_t terrace_profile_period() { return profile::profiler.period(); }
+TERRACE_EXPORT int terrace_profile_write(int fd) { return introspect::write_profile(fd); }
+
 TERRACE_EXPORT const char* terrace_rung() { return percpu::name_of(percpu::ladder().rung); }
 TERRACE_EXPORT const char* terrace_rung_reason() { return percpu::ladder().reason; }
 TERRACE_EXPORT const char* terrace_version() { return TERRACE_VERSION; }

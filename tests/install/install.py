@@ -227,7 +227,7 @@ def main() -> int:
         work.mkdir()
         run(arguments.cmake, "--install", arguments.build, "--prefix", prefix)
         (library,) = prefix.rglob("libterrace.so")
-        for header in ("malloc.h", "cs.h", "lab.h", "lab_emit.h", "options.h", "stats.h", "version.h"):
+        for header in ("malloc.h", "cs.h", "lab.h", "lab_emit.h", "options.h", "profile.h", "stats.h", "version.h"):
             assert (prefix / "include/terrace" / header).is_file(), header
         check_object(library, arguments.update)
         for source in ("program.c", "program.cpp"):

@@ -61,6 +61,22 @@ def test_a_core_file_says_the_same(program, tmp_path) -> None:
     expect_kept(profiled(tmp_path, core))
 
 
+def test_a_program_writes_its_own_profile(program, tmp_path, capsys) -> None:
+    path = tmp_path / "heap.profile"
+    with running(program, "churn", SITES_PROFILE=str(path)):
+        pass
+    found = profiled(tmp_path, path)
+    expect_kept({name: size for name, size in found.items() if name not in ("often", "seldom")})
+    assert 50 * MIB < profiled(tmp_path, "--peak", path)["load"] < 78 * MIB
+    for command in ("findleaks", "umastat"):
+        assert main([command, str(path)]) == 1
+        assert f"has samples only: `terrace profile {path}`" in capsys.readouterr().err
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert main(["profile", str(path)]) == 1
+    assert "is cut short" in capsys.readouterr().err
+
+
 def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
     path = tmp_path / "a.pb.gz"
     environment = {**os.environ, "TERRACE_LIBRARY": str(LIBRARY)}

@@ -18,13 +18,16 @@ long open_file(const char* path, int flags, int mode) noexcept {
 
 }  // namespace
 
-void write_all(int fd, std::string_view text) noexcept {
+void write_all(int fd, std::string_view text) noexcept { write_from(fd, text); }
+
+int write_from(int fd, std::string_view& text) noexcept {
   while (!text.empty()) {
     const long n = arch::raw_syscall(SYS_write, fd, word(text.data()), static_cast<long>(text.size()));
     if (n == -EINTR) continue;
-    if (n <= 0) return;
+    if (n <= 0) return n == 0 ? EIO : static_cast<int>(-n);
     text.remove_prefix(static_cast<std::size_t>(n));
   }
+  return 0;
 }
 
 int create_file(const char* path) noexcept {

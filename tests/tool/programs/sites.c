@@ -7,7 +7,12 @@
 // For each byte that it reads, it takes orders of 16 MiB more, and says "taken".
 // SHAPE: "threads": 500 threads take the orders, and stay; "fork": a child goes on in place of the program, which waits for it;
 // "exec": the program executes itself first.
+// SITES_PROFILE=PATH: the program starts the profiler itself, and writes its samples there before "ready": from a handler of a
+// signal, with a thread that churns beside it.
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +100,41 @@ static int end_like(pid_t child) {
   return WEXITSTATUS(status);
 }
 
+// Of terrace/profile.h; this is also compiled where nothing is installed.
+extern int terrace_profile_start(size_t, int) __attribute__((weak));
+extern void terrace_profile_stop(void) __attribute__((weak));
+extern size_t terrace_profile_period(void) __attribute__((weak));
+extern int terrace_profile_write(int) __attribute__((weak));
+
+static int file = -1, answer = -1;
+
+static void expect(int is_so) {
+  if (!is_so) abort();
+}
+
+static void on_signal(int number) {
+  (void)number;
+  errno = 4711;
+  answer = terrace_profile_write(file);
+  expect(errno == 4711);
+}
+
+static void start_profile(void) {
+  expect(terrace_profile_start(0, 0) == EINVAL && terrace_profile_start(1, 2) == EINVAL && terrace_profile_period() == 0);
+  expect(terrace_profile_start(1 << 20, 1) == 0 && terrace_profile_period() == 1 << 20);
+  expect(terrace_profile_start(64 << 10, 0) == 0 && terrace_profile_period() == 64 << 10);
+}
+
+static void write_profile(const char* path) {
+  expect(terrace_profile_write(-1) == EBADF);
+  file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  signal(SIGUSR1, on_signal);
+  raise(SIGUSR1);
+  expect(answer == 0);
+  terrace_profile_stop();
+  expect(terrace_profile_period() == 0);
+}
+
 int main(int argc, char** argv) {
   const char* shape = argc > 1 ? argv[1] : "";
   const char* what = argc > 1 ? argv[argc - 1] : "";
@@ -103,6 +143,8 @@ int main(int argc, char** argv) {
     free(malloc(100));
     execv("/proc/self/exe", argv + 1);
   }
+  const char* const profile = getenv("SITES_PROFILE");
+  if (profile != NULL) start_profile();
   load();
   if (strcmp(shape, "threads") == 0) {
     take_by_threads();
@@ -116,6 +158,7 @@ int main(int argc, char** argv) {
   if (strcmp(what, "exit") == 0) return 7;
   pthread_t thread;
   if (strcmp(what, "churn") == 0) pthread_create(&thread, NULL, churn, NULL);
+  if (profile != NULL) write_profile(profile);
   puts("ready");
   fflush(stdout);
   if (strcmp(what, "abort") == 0) abort();

@@ -30,6 +30,7 @@ from terrace.errors import TerraceError
 
 _PRSTATUS, _FPREGS, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
 _FILE = 0x46494C45
+_PROFILE = 0x5450524F  # our own: src/introspect/profile_file.cpp
 _AUXV = 6  # the auxiliary vector, which has
 _PHDR, _EXECFN = 3, 31  # the program's headers, and its name, which lies on the main stack
 _TID = 32  # in NT_PRSTATUS on machines of 64 bits; the general registers follow at
@@ -164,6 +165,9 @@ class CoreTarget(Target):
             raise TerraceError(f"{path}: {error.strerror}") from None
         except (AttributeError, ELFError, *damage.NONSENSE):
             raise TerraceError(f"{path} is no core file, or its beginning is damaged") from None
+        self.is_profile = any(kind == _PROFILE for kind, _ in self._note)
+        if self.is_profile:
+            self.title = f"profile {path}"
         self._check_length(path)
         whole: Bytes = np.frombuffer(self._map, np.uint8)
         dumped = [

@@ -5,17 +5,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from terrace.debug.target import Target
+from terrace.errors import TerraceError
 
 
-def open_target(name: str) -> Target:
-    """A number is a process, anything else a core file."""
+def open_target(name: str, samples_alone: bool = False) -> Target:
+    """A number is a process, anything else a core file, or a profile where samples are enough."""
     if name.isdecimal() and not Path(name).exists():
         from terrace.debug.live import LiveTarget
 
         return LiveTarget(int(name))
     from terrace.debug.core import CoreTarget
 
-    return CoreTarget(Path(name))
+    target = CoreTarget(Path(name))
+    if target.is_profile and not samples_alone:
+        raise TerraceError(f"{target.title} has samples only: `terrace profile {name}` reads them")
+    return target
 
 
 def each_heap(target: Target, lines: Callable[[], list[str]]) -> list[str]:

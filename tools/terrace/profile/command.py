@@ -39,7 +39,7 @@ def _is_target(words: list[str]) -> bool:
 
 def of_target(name: str, options: argparse.Namespace) -> Profile:
     """Of a process that runs, or a core file."""
-    target = open_target(name)
+    target = open_target(name, samples_alone=True)
     if options.seconds is not None and not isinstance(target, LiveTarget):
         raise TerraceError("--seconds: a core file does not change", 2)
     if options.allocated and options.seconds is None:
