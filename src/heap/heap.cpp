@@ -175,7 +175,7 @@ void Heap::free_large(void* p) noexcept {
 void* Heap::allocate_zeroed(std::size_t size) noexcept {
   if (size > worth_knowing_zero) {
     if (!ready()) return nullptr;
-    if (redirect_ == nullptr) return insist([&] { return allocate_large(size, SizeRule::quantum, true); });
+    if (redirect_ == nullptr) return insist(size, [&] { return allocate_large(size, SizeRule::quantum, true); });
   }
   void* const p = heap::allocate(size);
   if (p != nullptr) std::memset(p, 0, size);
@@ -194,7 +194,7 @@ void* Heap::allocate_aligned(std::size_t size, std::size_t align) noexcept {
 // errno is set here: see allocate_slow().
 void* Heap::allocate_aligned_slow(std::size_t size, std::size_t align) noexcept {
   const profile::Entered entered(__builtin_frame_address(0));
-  void* const p = insist([&]() -> void* {
+  void* const p = insist(size, [&]() -> void* {
     if (!ready()) return nullptr;
     return redirect_ != nullptr ? redirect_->allocate(size, align) : allocate_plain(size, align);
   });
@@ -341,7 +341,7 @@ void* allocate_beside_fast_path(std::size_t size) noexcept {
 // errno is set here, on the cold side, so that malloc itself can end in a jump.
 void* allocate_slow(std::size_t size) noexcept {
   const profile::Entered entered(__builtin_frame_address(0));
-  void* const p = heap.insist([=] { return allocate_beside_fast_path(size); });
+  void* const p = heap.insist(size, [=] { return allocate_beside_fast_path(size); });
   if (p == nullptr) errno = ENOMEM;
   return p;
 }

@@ -121,12 +121,16 @@ class Heap {
   /// Sets a function that is called, without a lock, before an allocation of the program fails: whether another try makes
   /// sense. Call once, before there are threads.
   void set_last_resort(bool (*ask)() noexcept) noexcept { last_resort_ = ask; }
-  /// attempt(), and once more if the last resort says so. A replacement of malloc asks it itself.
+  /// attempt(), and once more if the last resort says so; the watcher of the profiler is told of what fails for good. A
+  /// replacement of malloc asks the last resort itself.
   template <class Attempt>
-  void* insist(Attempt attempt) noexcept {
-    void* const p = attempt();
-    if (p != nullptr || last_resort_ == nullptr || (redirect_ != nullptr && !checker_.on())) return p;
-    return last_resort_() ? attempt() : nullptr;
+  void* insist(std::size_t size, Attempt attempt) noexcept {
+    if (void* const p = attempt()) return p;
+    if (last_resort_ != nullptr && (redirect_ == nullptr || checker_.on()) && last_resort_()) {
+      if (void* const p = attempt()) return p;
+    }
+    profile::profiler.tell(size);
+    return nullptr;
   }
 
   AcrossFork& across_fork() noexcept { return across_fork_; }

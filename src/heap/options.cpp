@@ -55,13 +55,35 @@ bool parse_placement(std::string_view text, Options& out) noexcept {
   return true;
 }
 
+bool parse_percent(std::string_view text, unsigned& out) noexcept {
+  std::uint64_t number = 0;
+  if (!text.empty() && text.back() == '%') text.remove_suffix(1);
+  if (!parse_number(text, number) || number == 0 || number > 100) return false;
+  out = static_cast<unsigned>(number);
+  return true;
+}
+
+bool parse_profile_word(std::string_view word, Options& out) noexcept {
+  if (word == "frames") {
+    out.profile_stacks = false;
+    return true;
+  }
+  if (skip_prefix(word, "at=")) return !out.profile_dump.empty() && parse_percent(word, out.profile_dump_at);
+  if (!skip_prefix(word, "dump=") || word.empty()) return false;
+  out.profile_dump = word;
+  return true;
+}
+
 bool parse_profile(std::string_view text, Options& out) noexcept {
-  const Halves parts = split(text, ',');
-  std::uint64_t bytes = 0;
-  if (!parse_bytes(parts.before, bytes) || bytes > profile::Profiler::most_period || (parts.found && parts.behind != "frames"))
-    return false;
-  out.profile = bytes;
-  out.profile_stacks = !parts.found;
+  Halves rest = split(text, ',');
+  Options found = out;
+  if (!parse_bytes(rest.before, found.profile) || found.profile > profile::Profiler::most_period) return false;
+  found.profile_stacks = true;
+  while (rest.found) {
+    rest = split(rest.behind, ',');
+    if (!parse_profile_word(rest.before, found)) return false;
+  }
+  out = found;
   return true;
 }
 
@@ -88,7 +110,7 @@ Options read_options(Lookup lookup) noexcept {
     }
   }
   if (const char* v = lookup("TERRACE_PROFILE"); v != nullptr && !parse_profile(v, o)) {
-    warn("TERRACE_PROFILE", v, "not BYTES[,frames] (K, M, G allowed); ignored");
+    warn("TERRACE_PROFILE", v, "not BYTES[,frames][,dump=PATH[,at=PERCENT]] (K, M, G allowed); ignored");
   }
   return o;
 }

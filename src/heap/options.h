@@ -5,6 +5,7 @@
 #include "heap/classes/placement.h"
 
 #include <cstdint>
+#include <string_view>
 
 namespace terrace::heap {
 
@@ -13,8 +14,10 @@ struct Options {
   std::uint32_t random_line_per_65536 = 0;  // placement random: probability of the extra line
   std::uint64_t budget = 0;                 // 0: by the default rule
   std::uint64_t decay_ms = 1000;
-  std::uint64_t profile = 0;    // mean bytes between samples; 0: none
-  bool profile_stacks = false;  // with a copy of the stack
+  std::uint64_t profile = 0;      // mean bytes between samples; 0: none
+  bool profile_stacks = false;    // with a copy of the stack
+  unsigned profile_dump_at = 90;  // percent of a memory limit
+  std::string_view profile_dump;  // the file that samples are written to then; empty: none
 };
 
 /// Bad values are refused with a line on standard error. `lookup` tells the value of a variable, null when there is none.

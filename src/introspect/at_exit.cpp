@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "base/format.h"
 #include "base/report.h"
-#include "base/text.h"
+#include "introspect/path.h"
 #include "introspect/statistics.h"
 #include "os/environment.h"
 #include "os/io.h"
@@ -10,20 +10,7 @@
 namespace terrace::introspect {
 namespace {
 
-constexpr std::size_t path_size = 4096;
 constexpr std::size_t report_size = 256 * kib;  // all classes at well below 1 KiB each
-
-// "%p" becomes the process id.
-void expand(std::string_view pattern, Writer& out) noexcept {
-  while (!pattern.empty()) {
-    if (skip_prefix(pattern, "%p")) {
-      out.decimal(static_cast<std::uint64_t>(os::process_id()));
-    } else {
-      out.put(pattern.front());
-      pattern.remove_prefix(1);
-    }
-  }
-}
 
 Snapshot* inherited = nullptr;  // what the parent had counted when this process was forked
 
@@ -70,9 +57,7 @@ void prepare_report() noexcept {
 void report_at_exit() noexcept {
   if (const char* pattern = os::environment("TERRACE_STATS_FILE")) {
     char path[path_size];
-    Writer w(path, sizeof path);
-    expand(pattern, w);
-    w.terminate();
+    expand(pattern, path);
     const int fd = os::create_file(path);
     if (fd < 0) {
       warn("TERRACE_STATS_FILE", path, "can not be written");

@@ -54,6 +54,7 @@ void Profiler::record(std::uint32_t n, const Block& block) noexcept {
   }
   table_.publish(n);
   counters_.taken.fetch_add(1, std::memory_order_relaxed);
+  tell(0);
 }
 
 void Profiler::drop(std::uint32_t n) noexcept {

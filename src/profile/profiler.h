@@ -37,6 +37,15 @@ class Profiler {
   /// The block was resized in place.
   void resize(std::uint32_t n, std::uint64_t size) noexcept;
 
+  /// Called with 0 after each sample, and with the size of an allocation that has failed: within malloc, whatever it has
+  /// interrupted.
+  using Watcher = void (*)(std::uint64_t failed) noexcept;
+  void set_watcher(Watcher watcher) noexcept { watcher_.store(watcher, std::memory_order_release); }  // [P4]
+  void tell(std::uint64_t failed) const noexcept {
+    // [P4] acquire, pairs with the release above: what the watcher looks at was written.
+    if (const Watcher watcher = watcher_.load(std::memory_order_acquire); watcher != nullptr) watcher(failed);
+  }
+
   /// Pops of a home class that its counters run through before they reach 0: see level::Slot::popped.
   std::atomic<std::uint64_t>& armed(std::size_t home) noexcept { return armed_[home]; }
 
@@ -48,6 +57,7 @@ class Profiler {
   static constexpr std::uint64_t copies_bit = 1;
 
   std::atomic<std::uint64_t> word_{0}, mode_{0};
+  std::atomic<Watcher> watcher_{nullptr};
   Counters counters_;
   Table table_;
   std::atomic<std::uint64_t> armed_[level::slot_words]{};

@@ -3,6 +3,7 @@
 #include "shim/process.h"
 
 #include "heap/heap.h"
+#include "introspect/profile_dump.h"
 #include "introspect/statistics.h"
 #include "os/environment.h"
 #include "os/mutex.h"
@@ -48,6 +49,7 @@ __attribute__((constructor(101))) void at_start() {
   heap.ready();
   pthread_atfork(before_fork, in_parent, in_child);
   terrace::introspect::prepare_report();
+  terrace::introspect::prepare_profile_dump();
 }
 
 __attribute__((destructor(101))) void at_end() {

@@ -3,8 +3,11 @@
 
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ for module in ("numpy", "scipy", "elftools", "rich", "google.protobuf"):
 from terrace.cli import main
 from terrace.debug.sampled.symbolizer import has_unwinder
 
-from debugged import BUILD, LIBRARY, aborted, compiled, report, running, terrace
+from debugged import BUILD, LIBRARY, PATIENCE, aborted, compiled, report, running, terrace
 from sites import MIB, SAMPLED, by_function, expect_kept, line_of, profiled
 
 pytestmark = [
@@ -75,6 +78,45 @@ def test_a_program_writes_its_own_profile(program, tmp_path, capsys) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     assert main(["profile", str(path)]) == 1
     assert "is cut short" in capsys.readouterr().err
+
+
+def limited(program: Path, data: int, profile: str) -> tuple[int, str]:
+    """Its exit status and what it said, where it may have so many bytes of data."""
+    done = subprocess.run(
+        [program, "exit"], capture_output=True, text=True, timeout=PATIENCE, check=False,
+        env={**os.environ, "LD_PRELOAD": str(LIBRARY), "TERRACE_PROFILE": profile},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (data, data)),
+    )  # fmt: skip
+    return done.returncode, done.stderr
+
+
+def test_a_process_near_its_limit_writes_its_profile(program, tmp_path) -> None:
+    path = tmp_path / "near"
+    status, said = limited(program, 256 * MIB, f"64K,dump={path},at=20%")
+    assert (status, said) == (7, f"terrace: TERRACE_PROFILE {path}: the profile is written\n")
+    found = profiled(tmp_path, path)  # of the first site, and 51 MiB with all that is resident
+    assert found.keys() == {"load"} and 30 * MIB < found["load"] < 80 * MIB, found
+    path.unlink()
+    assert limited(program, 1024 * MIB, f"64K,dump={path}") == (7, "")
+    assert not path.exists()
+
+
+def test_an_allocation_that_fails_writes_the_profile(program, tmp_path) -> None:
+    status, said = limited(program, 56 * MIB, f"64K,dump={tmp_path}/%p,at=100")
+    assert status == -signal.SIGSEGV  # the program does not look
+    (path,) = tmp_path.iterdir()
+    assert said == f"terrace: TERRACE_PROFILE {path}: the profile is written\n"
+    found = profiled(tmp_path, path)
+    assert found.keys() == {"load"} and found["load"] > 10 * MIB, found
+
+
+def test_a_profile_that_can_not_be_written_is_told(program, tmp_path) -> None:
+    path = tmp_path / "none" / "near"
+    status, said = limited(program, 256 * MIB, f"64K,dump={path},at=20%")
+    assert status == 7
+    assert said == f"terrace: TERRACE_PROFILE {path}: the profile can not be written\n"
+    for wrong in ("64K,at=90%", "64K,dump=", f"64K,dump={path},at=0", "64K,frame"):
+        assert "; ignored\n" in limited(program, 256 * MIB, wrong)[1], wrong
 
 
 def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
