@@ -1,67 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The heap profiler samples by bytes, wherever a block comes from: blocks that go round within a slot, refills, large ones.
 // What it estimates lies within six standard errors of what was allocated: by chance that fails once in 500 million times.
-#include "heap/heap.h"
-#include "introspect/statistics.h"
-#include "terrace/malloc.h"
+#include "sampling.h"
 
+#include "introspect/statistics.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <map>
 #include <memory>
-#include <sched.h>
 #include <thread>
 #include <vector>
 
 namespace terrace {
 namespace {
 
-using profile::profiler;
-constexpr double sigmas = 6;
-
-double probability(std::uint64_t size, std::uint64_t period) {
-  return -std::expm1(-static_cast<double>(size) / static_cast<double>(period));
-}
 /// What a sampled allocation of a class is drawn by.
 std::uint64_t weighed(std::size_t size) {
   return size <= heap::SizeRule::largest ? heap::class_size(heap::class_for(size)) : size;
 }
-std::uint64_t taken() { return profiler.counters().taken.load(); }
-std::uint64_t dropped() { return profiler.counters().dropped.load(); }
-
 // `n` allocations, each sampled with probability p, gave `found` samples.
 void expect_samples(double found, double n, double p, const std::string& what) {
   EXPECT_NEAR(found, n * p, sigmas * std::sqrt(n * p * (1 - p)) + 1) << what;
 }
-
-// Every slot that this thread may come to takes a slow path, and so sees the new period.
-void start(std::uint64_t period) {
-  constexpr std::size_t unusual = 10'000;
-  profiler.set_period(period);
-  cpu_set_t all, one;
-  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &all)) continue;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) continue;
-    std::vector<void*> blocks(600);
-    for (void*& p : blocks) p = terrace_malloc(unusual);
-    for (void* const p : blocks) terrace_free(p);
-  }
-  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
-}
-
-class Sampling : public testing::Test {
- protected:
-  void SetUp() override { terrace_free(terrace_malloc(1)); }
-  void TearDown() override {
-    profiler.set_period(0);
-    EXPECT_EQ(profiler.counters().lost.load(), 0U);
-    EXPECT_EQ(heap::heap.check_invariants(), nullptr);
-  }
-};
 
 TEST_F(Sampling, counts_pairs_that_no_slow_path_sees) {
   for (const std::size_t size : {1UL, 16UL, 40UL, 64UL, 100UL, 1000UL, 5000UL, 40000UL, 256UL * 1024}) {
@@ -111,11 +74,7 @@ TEST_F(Sampling, counts_aligned_and_zeroed_blocks_as_others) {
   expect_samples(static_cast<double>(taken() - before), pairs, probability(256, 64 * 256), "zeroed");
 }
 
-/// Blocks by site, as the test knows them, and what the samples say of the same.
-struct Site {
-  std::size_t size = 0;
-  std::vector<void*> blocks;
-};
+/// What the samples say of blocks by site.
 class Sites {
  public:
   explicit Sites(std::uint64_t period) : period_(period) {}
