@@ -45,6 +45,23 @@ constexpr std::uint64_t first_drawn(std::uint64_t random, std::uint64_t size, st
   return n < most ? static_cast<std::uint64_t>(n) + 1 : std::uint64_t{1} << 62;
 }
 
+/// 1 - exp(-x) for x > 0, to 1e-9 of it.
+constexpr double one_minus_exp(double x) noexcept {
+  constexpr double all = 40, small = 1.0 / 32;
+  if (x > all) return 1;
+  int halvings = 0;
+  for (; x > small; ++halvings) x /= 2;
+  double y = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
+  for (; halvings != 0; --halvings) y *= 2 - y;  // of x, then of 2 x
+  return y;
+}
+
+/// The bytes that a sample of `size` stands for, which was drawn by `weighed`. Requires period > 0.
+constexpr std::uint64_t bytes_estimated(std::uint64_t size, std::uint64_t weighed, std::uint64_t period) noexcept {
+  const double chance = one_minus_exp(static_cast<double>(weighed) / static_cast<double>(period));
+  return static_cast<std::uint64_t>(static_cast<double>(size) / chance + 0.5);
+}
+
 /// The calling thread's next 64 bits. A signal handler in between may draw the same: no harm.
 std::uint64_t next_random() noexcept;
 

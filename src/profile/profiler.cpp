@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/threads.h"
 #include "profile/draw.h"
+#include "profile/probes.h"
 
 namespace terrace::profile {
 
@@ -53,11 +54,13 @@ void Profiler::record(std::uint32_t n, const Block& block) noexcept {
     }
   }
   table_.publish(n);
+  probe_allocation(s);
   counters_.taken.fetch_add(1, std::memory_order_relaxed);
   tell(0);
 }
 
 void Profiler::drop(std::uint32_t n) noexcept {
+  probe_free(table_.at(n));
   table_.drop(n);
   counters_.dropped.fetch_add(1, std::memory_order_relaxed);
 }

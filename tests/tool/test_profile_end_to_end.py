@@ -119,6 +119,26 @@ def test_a_profile_that_can_not_be_written_is_told(program, tmp_path) -> None:
         assert "; ignored\n" in limited(program, 256 * MIB, wrong)[1], wrong
 
 
+def test_samples_have_static_probes() -> None:
+    readelf, compiler = shutil.which("readelf"), shutil.which("c++")
+    if readelf is None or compiler is None:
+        pytest.skip("no readelf, or no compiler")
+    seen = subprocess.run(
+        [compiler, "-E", "-x", "c++", "-"], input="#include <sys/sdt.h>", capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    if seen.returncode != 0:
+        pytest.skip("the library was built without systemtap's header")
+    notes = subprocess.run(
+        [readelf, "-nW", LIBRARY], capture_output=True, text=True, check=True
+    ).stdout.split("Provider: ")[1:]
+    probes = {tuple(line.split(": ")[-1] for line in note.splitlines()[:2]) for note in notes}
+    assert probes == {("otel_memory", "alloc"), ("otel_memory", "free")}
+    for note in notes:
+        (arguments,) = (line for line in note.splitlines() if "Arguments:" in line)
+        assert arguments.count("8@") == 3, note
+
+
 def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
     path = tmp_path / "a.pb.gz"
     environment = {**os.environ, "TERRACE_LIBRARY": str(LIBRARY)}

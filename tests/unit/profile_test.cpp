@@ -19,6 +19,12 @@ TEST(Draw, has_the_logarithm_right) {
   EXPECT_EQ(natural_log(1), 0);
 }
 
+TEST(Draw, knows_what_a_sample_stands_for) {
+  for (double x = 1e-9; x < 1e4; x *= 1.37) EXPECT_NEAR(one_minus_exp(x) / -std::expm1(-x), 1, 1e-9) << x;
+  EXPECT_EQ(bytes_estimated(100, 112, 512 << 10), std::llround(-100 / std::expm1(-112.0 / (512 << 10))));
+  EXPECT_EQ(bytes_estimated(1 << 30, 1 << 30, 1), 1 << 30);
+}
+
 TEST(Draw, has_the_mean_and_the_probability_of_a_poisson_process) {
   constexpr std::uint64_t period = 1000;
   constexpr int draws = 200'000;
