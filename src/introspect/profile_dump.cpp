@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::uint64_t milliseconds_between_looks = 10;
 
-struct Room {
+struct DumpRoom {
   ProfileRoom profile;
   char path[path_size];
 };
 
 // All that is atomic here is relaxed: numbers that decide who writes, and the writer reads nothing else of another's.
 constinit struct {
-  Room* room = nullptr;
+  DumpRoom* room = nullptr;
   std::string_view pattern;
   std::uint64_t most = 0, limit = 0;  // bytes
   std::atomic<std::uint64_t> next_look{0};
@@ -36,7 +36,7 @@ constinit struct {
 } dump;
 
 // Of the room there is one. A signal's handler that finds it taken goes on.
-void write() noexcept {
+void write_dump() noexcept {
   const int process = os::process_id();
   int before = dump.writes.load(std::memory_order_relaxed);
   if (before == process || !dump.writes.compare_exchange_strong(before, process, std::memory_order_acquire)) return;
@@ -65,14 +65,14 @@ std::uint64_t resident_bytes() noexcept {
 // Requests that no process could be given say nothing about memory.
 void watch(std::uint64_t failed) noexcept {
   if (failed != 0) {
-    if (failed <= dump.limit && is_first(dump.wrote_failed)) write();
+    if (failed <= dump.limit && is_first(dump.wrote_failed)) write_dump();
     return;
   }
   const std::uint64_t now = os::coarse_milliseconds();
   std::uint64_t next = dump.next_look.load(std::memory_order_relaxed);
   if (now < next || dump.wrote_near.load(std::memory_order_relaxed) == os::process_id()) return;
   if (!dump.next_look.compare_exchange_strong(next, now + milliseconds_between_looks, std::memory_order_relaxed)) return;
-  if (resident_bytes() >= dump.most && is_first(dump.wrote_near)) write();
+  if (resident_bytes() >= dump.most && is_first(dump.wrote_near)) write_dump();
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ void watch(std::uint64_t failed) noexcept {
 void prepare_profile_dump() noexcept {
   const heap::Options& options = heap::heap.options();
   if (options.profile_dump.empty()) return;
-  dump.room = os::map_metadata<Room>(os::Metadata::profile, 1);
+  dump.room = os::map_metadata<DumpRoom>(os::Metadata::profile, 1);
   if (dump.room == nullptr) return;
   os::Limits limits;
   os::read_limits(limits, os::Groups::all);

@@ -32,13 +32,13 @@ struct Part {
   std::uint64_t address, bytes, kept;
   std::uint32_t flags;
 };
-Part whole(const void* p, std::uint64_t bytes) noexcept {
+Part whole_of(const void* p, std::uint64_t bytes) noexcept {
   return {.address = address_of(p), .bytes = bytes, .kept = bytes, .flags = PF_R};
 }
 
-class Writer {
+class ProfileWriter {
  public:
-  Writer(int fd, ProfileRoom& room) noexcept : fd_(fd), room_(room), used_(profiler.table().used()) {}
+  ProfileWriter(int fd, ProfileRoom& room) noexcept : fd_(fd), room_(room), used_(profiler.table().used()) {}
   int write() noexcept;
 
  private:
@@ -69,13 +69,13 @@ class Writer {
   int error_ = 0;
 };
 
-void Writer::flush() noexcept {
+void ProfileWriter::flush() noexcept {
   std::string_view text(room_.buffer, room_.buffered);
   if (error_ == 0) error_ = os::write_from(fd_, text);
   room_.buffered = 0;
 }
 
-void Writer::put(const void* data, std::size_t bytes) noexcept {
+void ProfileWriter::put(const void* data, std::size_t bytes) noexcept {
   if (bytes > sizeof room_.buffer - room_.buffered) flush();
   if (bytes > sizeof room_.buffer) {
     put_memory(address_of(data), bytes);
@@ -85,7 +85,7 @@ void Writer::put(const void* data, std::size_t bytes) noexcept {
   }
 }
 
-void Writer::put_zeros(std::size_t bytes) noexcept {
+void ProfileWriter::put_zeros(std::size_t bytes) noexcept {
   while (bytes != 0 && error_ == 0) {
     if (room_.buffered == sizeof room_.buffer) flush();
     const std::size_t n = min_of(bytes, sizeof room_.buffer - room_.buffered);
@@ -96,7 +96,7 @@ void Writer::put_zeros(std::size_t bytes) noexcept {
 }
 
 // By the kernel, which refuses what can not be read (a file that was cut short since it was mapped): zeros in its place.
-void Writer::put_memory(std::uint64_t address, std::size_t bytes) noexcept {
+void ProfileWriter::put_memory(std::uint64_t address, std::size_t bytes) noexcept {
   flush();
   std::string_view text(reinterpret_cast<const char*>(address), bytes);
   if (error_ == 0) error_ = os::write_from(fd_, text);
@@ -105,7 +105,7 @@ void Writer::put_memory(std::uint64_t address, std::size_t bytes) noexcept {
   put_zeros(text.size());
 }
 
-void Writer::find_files() noexcept {
+void ProfileWriter::find_files() noexcept {
   room_.file_count = room_.name_bytes = room_.buffered = 0;
   os::MappedFiles all(room_.line);
   for (os::MappedFile each; room_.file_count < ProfileRoom::most_files && all.next(each);) {
@@ -120,32 +120,32 @@ void Writer::find_files() noexcept {
 }
 
 // The first page has the build id, and tells whether the file is still the same.
-Part Writer::file(std::size_t i) const noexcept {
+Part ProfileWriter::file(std::size_t i) const noexcept {
   const ProfileRoom::Range& r = room_.files[i];
   const bool has_beginning = r.offset == 0 && (room_.flags[i] & PF_R) != 0;
   return {.address = r.start, .bytes = r.end - r.start, .kept = has_beginning ? os::smallest_page : 0, .flags = room_.flags[i]};
 }
 
 template <class Each>
-void Writer::each_part(Each each) noexcept {
+void ProfileWriter::each_part(Each each) noexcept {
   for (std::size_t i = 0; i < room_.file_count; ++i) each(file(i));
-  each(whole(&terrace_debug_descriptor, sizeof terrace_debug_descriptor));
-  each(whole(&heap::heap, sizeof heap::heap));
-  each(whole(&profiler, sizeof profiler));
+  each(whole_of(&terrace_debug_descriptor, sizeof terrace_debug_descriptor));
+  each(whole_of(&heap::heap, sizeof heap::heap));
+  each(whole_of(&profiler, sizeof profiler));
   for (std::uint32_t i = 0; i < with_copies_; ++i)
-    each(whole(profiler.table().copies(i), sizeof(os::StackCopy) * records_of(i)));
-  for (std::uint32_t i = 0; i < chunks(); ++i) each(whole(profiler.table().chunk(i), sizeof(Sample) * records_of(i)));
+    each(whole_of(profiler.table().copies(i), sizeof(os::StackCopy) * records_of(i)));
+  for (std::uint32_t i = 0; i < chunks(); ++i) each(whole_of(profiler.table().chunk(i), sizeof(Sample) * records_of(i)));
 }
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 3) / 4 * 4; }
 
-std::size_t Writer::size_of_notes() const noexcept {
+std::size_t ProfileWriter::size_of_notes() const noexcept {
   const std::size_t one = sizeof(Elf64_Nhdr) + sizeof core_name;
   return 2 * one + sizeof profile::records_per_chunk + 16 + sizeof(ProfileRoom::Range) * room_.file_count +
          padded(room_.name_bytes);
 }
 
-void Writer::put_header(std::uint64_t parts) noexcept {
+void ProfileWriter::put_header(std::uint64_t parts) noexcept {
   Elf64_Ehdr head{};
   std::memcpy(head.e_ident, ELFMAG, SELFMAG);
   head.e_ident[EI_CLASS] = ELFCLASS64;
@@ -180,13 +180,13 @@ void Writer::put_header(std::uint64_t parts) noexcept {
   });
 }
 
-void Writer::put_note(const char (&name)[8], std::uint32_t type, std::size_t bytes) noexcept {
+void ProfileWriter::put_note(const char (&name)[8], std::uint32_t type, std::size_t bytes) noexcept {
   const Elf64_Nhdr head{.n_namesz = sizeof name, .n_descsz = static_cast<std::uint32_t>(bytes), .n_type = type};
   put(&head, sizeof head);
   put(name, sizeof name);
 }
 
-void Writer::put_notes() noexcept {
+void ProfileWriter::put_notes() noexcept {
   put_note(our_name, mark_of_profile, sizeof records_per_chunk);
   put(&records_per_chunk, sizeof records_per_chunk);
   const std::uint64_t numbers[2] = {room_.file_count, 1};  // and the unit of offsets
@@ -197,7 +197,7 @@ void Writer::put_notes() noexcept {
   put_zeros(padded(room_.name_bytes) - room_.name_bytes);
 }
 
-void Writer::put_copies() noexcept {
+void ProfileWriter::put_copies() noexcept {
   constexpr std::uint32_t none = 1;  // no whole record has it
   for (std::uint32_t n = 0; n < with_copies_ * records_per_chunk && n < used_; ++n) {
     std::uint32_t& version = room_.versions[n];
@@ -210,7 +210,7 @@ void Writer::put_copies() noexcept {
   }
 }
 
-void Writer::put_records() noexcept {
+void ProfileWriter::put_records() noexcept {
   for (std::uint32_t n = 0; n < used_; ++n) {
     Sample& s = room_.sample;
     if (!profiler.table().read(n, s)) {
@@ -222,7 +222,7 @@ void Writer::put_records() noexcept {
   }
 }
 
-int Writer::write() noexcept {
+int ProfileWriter::write() noexcept {
   find_files();
   if (room_.file_count == 0) return ENOENT;
   if (profiler.table().chunk(0) == nullptr) used_ = 0;
@@ -243,7 +243,7 @@ int Writer::write() noexcept {
 
 }  // namespace
 
-int write_profile(int fd, ProfileRoom& room) noexcept { return Writer(fd, room).write(); }
+int write_profile(int fd, ProfileRoom& room) noexcept { return ProfileWriter(fd, room).write(); }
 
 int write_profile(int fd) noexcept {
   const os::Scratch<ProfileRoom> room;
