@@ -307,15 +307,6 @@ def test_verify_finds_a_block_that_is_held_twice(core, tmp_path):
     assert re.search(r"block 0x[0-9a-f]+ is in the .* and the ", done.stdout)
 
 
-def test_top_shows_classes_by_live_bytes_and_levels(program):
-    with running(program, 17, 100) as process:
-        shown = report("top", process.pid, "--count", 2, "--seconds", 0.1)
-    text = "\n".join(shown)
-    assert "mallocs/s" in text
-    assert text.index(" 16 ") < text.index(" 112 ")  # 1,000 of them
-    assert "processor" in text
-
-
 def test_gdb_on_a_core_file(program, core):
     commands = [f"umem {c}" for c in ("umastat", "findleaks", "verify", "whatis in_data")]
     shown = in_gdb(*(w for c in commands for w in ("-ex", c)), str(program), str(core))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The debugger on object caches and arenas, with the real libumem of build/release."""
 
+import json
 import mmap
 import os
 import re
@@ -17,6 +18,7 @@ from debugged_umem import (
     total_of,
     umem,
 )
+from terrace.cli import main
 from terrace.report.cells import human_bytes
 
 for module in ("numpy", "scipy", "elftools", "rich"):
@@ -112,12 +114,11 @@ def test_thousands_of_caches_are_shown_in_no_time(program):
     assert shown["cache_4999"][2] == "200"
 
 
-def test_top_has_caches_beside_size_classes(program):
+def test_top_has_caches_beside_size_classes(program, capsys):
     with running(program, "usual", 7, LD_PRELOAD="") as process:
-        shown = report("top", process.pid, "--count", 2, "--seconds", 0.1)
-    by_name = {line.split()[0]: line.split() for line in shown if line.split()}
-    assert by_name["kept"][3] == "300"
-    assert by_name["lost"][3] == "17"
+        assert main(["top", "--once", "--json", "--seconds", "0.1", str(process.pid)]) == 0
+    found = {c["name"]: c["in_use"] for c in json.loads(capsys.readouterr().out)["classes"]}
+    assert (found["kept"], found["lost"]) == (300, 17)
 
 
 def test_leaks_through_a_function_are_told_apart(program):

@@ -5,7 +5,7 @@ import argparse
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
-DEBUGGER = ("findleaks", "whatis", "umastat", "verify", "top", "umausers", "umem")
+DEBUGGER = ("findleaks", "whatis", "umastat", "verify", "umausers", "umem")
 
 
 def behind_dashes(words: list[str]) -> list[str]:

@@ -23,6 +23,7 @@ MODULES = {
     "docs": "docs",
     "jdk": "jdk.command",
     **dict.fromkeys(DEBUGGER, "debug.command_line"),
+    "top": "top.command_line",
     "profile": "profile.command_line",
     "export": "export.command_line",
     "bench": "bench",

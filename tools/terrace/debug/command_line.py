@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`terrace findleaks`, `whatis`, `umastat`, `verify`, `top`, `umausers`, `umem`: their words.
+"""`terrace findleaks`, `whatis`, `umastat`, `verify`, `umausers`, `umem`: their words.
 
 What they need is not loaded before one of them is called: numpy takes its time.
 """
@@ -40,13 +40,6 @@ def add_parser(commands: Commands) -> None:
         help="look whether the heap is consistent: magazines, slabs, page map",
         description="Exit status 1 when a fault was found. The process stands still for a copy.",
     )
-    top = commands.add_parser(
-        "top",
-        help="what is live and how fast it changes, on a screen that refreshes",
-        description="Reads the process as it runs; nothing is stopped. Ends with Ctrl-C.",
-    )
-    top.add_argument("--seconds", type=float, default=1, metavar="N", help="between two looks")
-    top.add_argument("--count", type=int, metavar="N", help="end after so many looks")
     umausers = commands.add_parser(
         "umausers",
         help="who has allocated the objects in use, where UMEM_DEBUG=audit is on",

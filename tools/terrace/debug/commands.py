@@ -10,15 +10,6 @@ from terrace.debug.target import Target
 from terrace.errors import TerraceError
 
 
-def top(target: Target, seconds: float, looks: int | None) -> int:
-    from terrace.debug.live import LiveTarget
-    from terrace.debug.top import top
-
-    if not isinstance(target, LiveTarget):
-        raise TerraceError("top: a core file does not change; see umastat")
-    return top(target, seconds, looks)
-
-
 def parse_address(text: str) -> int:
     try:
         return int(text, 16 if text[:2].lower() != "0x" else 0)
@@ -30,8 +21,6 @@ def run(options: argparse.Namespace) -> int:
     """The exit status."""
     target = reports.open_target(options.target)
     try:
-        if options.subcommand == "top":
-            return top(target, options.seconds, options.count)
         with damage.expected(options.subcommand):
             report, status = _report(target, options)
         for line in report:

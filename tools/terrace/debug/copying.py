@@ -54,7 +54,7 @@ def pieces(runs: Runs) -> Runs:
     return joined[np.argsort(joined[:, 0])]
 
 
-def _copy_batch(pid: int, runs: Runs, into: int) -> None:
+def copy_batch(pid: int, runs: Runs, into: int) -> None:
     """Runs one behind the other; what can not be read stays zero."""
     vectors = np.ascontiguousarray(runs)
     total = int(vectors[:, 1].sum())
@@ -69,12 +69,12 @@ def _copy_batch(pid: int, runs: Runs, into: int) -> None:
         return
     if len(vectors) > 1:
         for run in vectors:
-            _copy_batch(pid, run[None, :], into)
+            copy_batch(pid, run[None, :], into)
             into += int(run[1])
     elif total > PAGE:  # a page somewhere in it is not to be had
         start = int(vectors[0, 0])
         for at in range(0, total, PAGE):
-            _copy_batch(pid, np.array([[start + at, min(PAGE, total - at)]], np.uint64), into + at)
+            copy_batch(pid, np.array([[start + at, min(PAGE, total - at)]], np.uint64), into + at)
 
 
 def _batches(runs: Runs) -> list[tuple[int, int]]:
@@ -96,7 +96,7 @@ def copy(pid: int, runs: Runs, room: Bytes) -> None:
     starts = np.cumsum(runs[:, 1]) - runs[:, 1]
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         jobs = [
-            pool.submit(_copy_batch, pid, runs[first:last], base + int(starts[first]))
+            pool.submit(copy_batch, pid, runs[first:last], base + int(starts[first]))
             for first, last in _batches(runs)
         ]
         for job in jobs:

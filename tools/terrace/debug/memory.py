@@ -51,6 +51,8 @@ class Thread:
 class Memory(ABC):
     """Reads; numbers are little-endian, as on all machines that Terrace runs on."""
 
+    changes = False  # while it is read
+
     @abstractmethod
     def read(self, address: int, size: int) -> bytes:
         """Raises UnreadableError."""
@@ -61,6 +63,10 @@ class Memory(ABC):
             return np.frombuffer(self.read(address, size), np.uint8)
         except UnreadableError:
             return np.zeros(size, np.uint8)
+
+    def at_once(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        """What lies at addresses, so many bytes each, read as soon after one another as can be."""
+        return [self.read(address, size) for address, size in ranges]
 
     def number(self, address: int, size: int = 8) -> int:
         return int.from_bytes(self.read(address, size), "little")

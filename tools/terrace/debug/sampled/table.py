@@ -2,6 +2,7 @@
 """The library's table of samples, as it is in a process or a core file: src/profile/table.h."""
 
 import struct
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,8 @@ Key = tuple[int, ...]  # of a sample: the same whenever one looks
 STACK_COPIES = 1  # a bit of profile.mode
 _LIVE, _FREED_SINCE_PEAK = 1, 2  # sample.state
 _PERIOD_BITS = 56  # of profile.period; above them is the number of the start
-_ATTEMPTS = 16  # to read a record while the process writes it
+_ATTEMPTS, _AT_ONCE = 16, 16  # to read a record while the process writes it
+_PATIENCE = 0.001  # seconds: so much more between two attempts
 _CHANGES = 4  # of a record's version, for each block that it has stood for
 _CHANGES_AT_ITS_END = 2  # of them
 
@@ -133,15 +135,32 @@ class Table:
         again = self._layout.rows(self._memory, "sample", address, count)["version"]
         names = rows.dtype.names or ()
         for number in range(count):
-            row, size = rows[number : number + 1], rows.dtype.itemsize
-            version = int(again[number])
-            for _ in range(_ATTEMPTS):
-                if row["version"][0] == version and version % 2 == 0:
-                    yield number, {name: row[name][0] for name in names}
-                    break
-                at = address + number * size
-                row = self._layout.rows(self._memory, "sample", at, 1)
-                version = int(self._layout.rows(self._memory, "sample", at, 1)["version"][0])
+            row: Row | None = {name: rows[name][number] for name in names}
+            if rows["version"][number] != again[number] or again[number] % 2:
+                row, _ = self._whole(address + number * rows.dtype.itemsize)
+            if row is not None:
+                yield number, row
+
+    def _whole(self, at: int, copy: tuple[int, int] = (0, 0)) -> tuple[Row | None, bytes]:
+        """A record that may change all the time, and the copy of its stack: of one moment.
+
+        Each is read several times by one call. A thread that does not run just then, in the middle
+        of writing, is waited for. None: it changed in all of them.
+        """
+        dtype = self._layout.row("sample")
+        version = self._layout.field("sample.version")
+        ranges = [(at, dtype.itemsize), copy, (at + version.offset, version.size)]
+        for attempt in range(_ATTEMPTS if self._memory.changes else 1):
+            time.sleep(_PATIENCE * attempt)
+            parts = self._memory.at_once(ranges * _AT_ONCE)
+            for raw, stack, after in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+                found = np.frombuffer(raw, dtype, 1)[0]
+                if (
+                    found["version"] == int.from_bytes(after, "little")
+                    and found["version"] % 2 == 0
+                ):
+                    return {name: found[name] for name in dtype.names or ()}, stack
+        return None, b""
 
     def _sample(self, row: Row, number: int, mark: int) -> Sample:
         is_live = row["state"] == _LIVE
@@ -158,18 +177,25 @@ class Table:
 
     def with_copy(self, sample: Sample) -> Sample:
         """The copy of its stack, unless its record is another's by now."""
-        chunk, number = divmod(sample.record, self._per_chunk)
-        copies = self.chunks("copies")[chunk]
-        if not sample.has_copy or sample.copy is not None or not copies:
+        where = self._copy_of(sample.record)
+        if not sample.has_copy or sample.copy is not None or where is None:
             return sample
-        at = copies + number * self._layout.field("stack_copy").size
         try:
-            raw = self._memory.read(at, self._layout.field("stack_copy").size)
+            raw = self._memory.read(*where)
             version = self._record(sample.record)["version"]
         except UnreadableError:
             return sample
         if version > sample.version + _CHANGES_AT_ITS_END * sample.is_live:
             return sample
+        return replace(sample, copy=self._decoded(raw))
+
+    def _copy_of(self, record: int) -> tuple[int, int] | None:
+        """Where it is, and its bytes."""
+        chunk, number = divmod(record, self._per_chunk)
+        copies, size = self.chunks("copies")[chunk], self._layout.field("stack_copy").size
+        return (copies + number * size, size) if copies else None
+
+    def _decoded(self, raw: bytes) -> Copy:
         of = self._layout.offset
         count = self._layout.field("stack_copy.registers").count
         pc, size = (
@@ -178,20 +204,23 @@ class Table:
         )
         registers = struct.unpack_from(f"<{count}Q", raw, of("stack_copy.registers"))
         begin = of("stack_copy.data")
-        return replace(sample, copy=Copy(pc, registers, raw[begin : begin + size]))
+        return Copy(pc, registers, raw[begin : begin + size])
+
+    def _address(self, record: int) -> int:
+        chunk, number = divmod(record, self._per_chunk)
+        return self.chunks()[chunk] + number * self._layout.field("sample").size
 
     def _record(self, record: int) -> Row:
-        chunk, number = divmod(record, self._per_chunk)
-        at = self.chunks()[chunk] + number * self._layout.field("sample").size
-        return self._layout.read(self._memory, "sample", at)
+        return self._layout.read(self._memory, "sample", self._address(record))
 
     def newest(self, sample: Sample) -> Sample:
         """With its copy, or the sample that its record has by now, with that one's."""
-        for _ in range(_ATTEMPTS):
-            found = self.with_copy(sample)
-            if found.copy is not None or not found.has_copy:
-                return found
-            row = self._record(sample.record)
-            if row["version"] % 2 == 0:
-                sample = self._sample(row, sample.record, 0)
-        return sample
+        found = self.with_copy(sample)
+        where = self._copy_of(sample.record)
+        if found.copy is not None or not found.has_copy or where is None:
+            return found
+        row, raw = self._whole(self._address(sample.record), where)
+        if row is None:
+            return sample
+        newest = self._sample(row, sample.record, 0)
+        return replace(newest, copy=self._decoded(raw)) if newest.has_copy else newest
