@@ -10,7 +10,7 @@ from terrace.errors import TerraceError
 from terrace.prepare import prepare
 from terrace.testing import PRESETS, QUICK_PRESETS, possible_presets, run_tests
 
-_EXTRAS = ("test", "debug", "docs", "bench", "export", "package", "profile", "top")
+_EXTRAS = ("test", "debug", "docs", "bench", "export", "package", "profile", "top", "watch")
 
 
 def add_parser(commands: Commands) -> None:

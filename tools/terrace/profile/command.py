@@ -114,8 +114,25 @@ def run_program(words: list[str], options: argparse.Namespace, checkout: Checkou
     return launch.end_like(ending)
 
 
+def _draw(options: argparse.Namespace) -> int:
+    """The page of --watch."""
+    from terrace.profile.timeline import seconds_of, watch
+    from terrace.profile.timeline_page import page
+
+    every, during = seconds_of("--every", options.every), seconds_of("--for", options.during)
+    if options.output is None or not options.output.endswith(".html"):
+        raise TerraceError("--watch: name the page, by -o PAGE.html", 2)
+    output.expect_writable(options.output)
+    text = page(watch(options.watch, every, during))
+    Path(options.output).write_text(text, encoding="utf-8")
+    messages.say(f"a page of process {options.watch}: {options.output}")
+    return 0
+
+
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The exit status."""
+    if options.watch is not None:
+        return _draw(options)
     options.chosen_format = output.chosen_format(options.format, options.output)
     output.expect_writable(options.output)
     if options.start is not None:

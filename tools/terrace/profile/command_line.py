@@ -19,6 +19,7 @@ def add_parser(commands: Commands) -> None:
         help="which code holds the memory of a process, of a core file, or of a program to run",
         usage="terrace profile [OPTIONS] PID | CORE | -- PROGRAM [ARGUMENT ...]\n"
         "       terrace profile --start PID [--period BYTES] [--frames]\n"
+        "       terrace profile --watch PID [--every 10s] [--for 10m] -o PAGE.html\n"
         "       terrace profile --diff A B [-o FILE] [--format FORMAT]",
         description="Reads the samples of allocations that Terrace keeps, from outside. Without "
         "options: a table of what is in use, by the code that has allocated it.",
@@ -47,13 +48,22 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--diff", nargs=2, metavar=("A", "B"), help="what grew between two files of pprof's format"
     )
+    parser.add_argument(
+        "--watch", type=int, metavar="PID", help="look again and again, and draw a page of it"
+    )
+    parser.add_argument("--every", metavar="TIME", default="10s", help="--watch: 10s, 1m")
+    parser.add_argument(
+        "--for", dest="during", metavar="TIME", default="10m", help="--watch: 10m, 1h, or Ctrl-C"
+    )
     parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
     parser.set_defaults(act=act)
 
 
 def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
-    need_modules("profile", MODULES, ("debug", "profile"), checkout)
+    modules = {**MODULES, "plotly": "plotly"} if options.watch is not None else MODULES
+    extras = ("debug", "profile", "watch") if options.watch is not None else ("debug", "profile")
+    need_modules("profile", modules, extras, checkout)
     from terrace.profile.command import run
 
     return run(options, checkout)
