@@ -151,3 +151,14 @@ def test_it_ends_with_the_process(program) -> None:
             return app.return_value
 
         assert on_the_screen(process.pid, steps) == 0
+
+
+def test_a_tick_while_it_is_taken_down_is_nothing(program) -> None:
+    async def steps(app, pilot):
+        for widget in list(app.screen.children):
+            await widget.remove()
+        app._again()
+        return True
+
+    with running(program) as process:
+        assert on_the_screen(process.pid, steps)

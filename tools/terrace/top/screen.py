@@ -104,6 +104,8 @@ class TopScreen(App[int]):
         self.set_interval(self._seconds, self._again)
 
     def _again(self) -> None:
+        if not self.query("#title"):
+            return  # it is being taken down, and the clock still ticks
         try:
             self._look = self._looker.look()
         except TerraceError as error:
