@@ -2,7 +2,9 @@
 """`terrace export` of real processes, and that the dashboard asks for what there is."""
 
 import json
+import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -93,24 +95,26 @@ def test_the_dashboard_asks_for_what_there_is(program, tmp_path, capsys) -> None
     assert there.keys() - asked <= {"terrace_processes", "terrace_mapped_bytes"}
 
 
-def test_processes_of_a_name_come_and_go(program) -> None:
+def test_processes_of_a_name_come_and_go(program, tmp_path) -> None:
     from terrace.export.command import of_name
     from terrace.export.metrics import TerraceCollector
 
-    def live() -> list[str]:
+    named = Path(shutil.copy(program, tmp_path / f"sites{os.getpid()}"))  # nobody else's
+
+    def live() -> set[str]:
         found = {metric.name: metric for metric in collector.collect()}
         rows = found["terrace_live_bytes"].samples if "terrace_live_bytes" in found else []
         assert found["terrace_processes"].samples[0].value == len(rows)
-        return [sample.labels["pid"] for sample in rows]
+        return {sample.labels["pid"] for sample in rows}
 
-    collector = TerraceCollector(lambda: of_name("sites"), 0)
-    before = live()
-    with running(program) as one, running(program, LD_PRELOAD=""):
-        assert set(live()) - set(before) == {str(one.pid)}
-        with running(program) as two:
-            assert set(live()) - set(before) == {str(one.pid), str(two.pid)}
-        assert set(live()) - set(before) == {str(one.pid)}
-    assert live() == before
+    collector = TerraceCollector(lambda: of_name(named.name), 0)
+    assert live() == set()
+    with running(named) as one, running(named, LD_PRELOAD=""):
+        assert live() == {str(one.pid)}
+        with running(named) as two:
+            assert live() == {str(one.pid), str(two.pid)}
+        assert live() == {str(one.pid)}
+    assert live() == set()
 
 
 def test_it_is_served(program) -> None:
