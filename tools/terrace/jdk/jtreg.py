@@ -119,7 +119,7 @@ def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
     for setting, words in chosen.items():
         suite.results[setting.name] = _in_setting(runner, session, setting, words, suite)
         suite.print_setting(setting.name)
-        if session.patterns:
+        if session.patterns and not suite.interrupted:
             suite.notes.append(_part(session, setting.name, runner, words))
         if suite.interrupted:
             break
