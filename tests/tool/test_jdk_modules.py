@@ -9,6 +9,8 @@ from terrace.checkout import Checkout
 
 CLASS = "src/jdk.some/share/classes/some/Thing.java"
 SETTINGS = "src/jdk.jfr/share/conf/jfr/default.jfc"
+AGENT = "jdk.hotspot.agent/sa.properties"
+BUILT = "sun.jvm.hotspot.runtime.VM.saBuildVersion"
 METADATA = "src/hotspot/share/jfr/metadata/metadata.xml"
 
 
@@ -39,9 +41,10 @@ def commands(monkeypatch):
     def run(words, **_):
         seen.append(words)
         if "extract" in words:
-            Path(words[3]).mkdir(parents=True)
+            (Path(words[3]) / "jdk.hotspot.agent").mkdir(parents=True)
+            (Path(words[3]) / AGENT).write_text(f"{BUILT}=25.0.3+9-LTS\n")
         if words[-1].endswith("image"):
-            Path(words[-1]).write_text("new modules")
+            Path(words[-1]).write_text((Path(words[-2]) / AGENT).read_text())
 
     monkeypatch.setattr(jdk_modules, "run_tool", run)
     return seen
@@ -75,7 +78,7 @@ def test_modules_are_written_once(checkout, tree, tmp_path, commands):
     touch(checkout, CLASS, SETTINGS, METADATA)
     assert update(checkout, tree, tmp_path)
     lib = tmp_path / "jdk-release" / "lib"
-    assert (lib / "modules").read_text() == "new modules"
+    assert (lib / "modules").read_text() == f"{BUILT}=25.0.3+9-terrace\n"  # as jhsdb expects it
     assert (lib / "jfr" / "default.jfc").read_text() == f"patched {SETTINGS}"
     joined = [" ".join(words) for words in commands]
     assert any("--patch-module jdk.some=" in w and w.endswith("Thing.java") for w in joined)

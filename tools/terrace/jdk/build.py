@@ -90,7 +90,7 @@ def configuration(checkout: Checkout, jdk: Path, engine: Path | None, level: str
         f"--with-jvm-features={features}",
         "--with-version-pre=",
         "--with-version-build=9",
-        f"--with-version-opt={UNPATCHED if engine is None else 'terrace'}",
+        f"--with-version-opt={UNPATCHED if engine is None else modules.VERSION_OPT}",
         "--with-native-debug-symbols=none",
         "--disable-warnings-as-errors",
         "--enable-headless-only",

@@ -2,10 +2,11 @@
 """`terrace jdk build`: what the queue changes in the copied JDK's lib/modules and lib/jfr.
 
 Java classes, and the table of JFR's events: libjvm numbers them anew when there is one more, and
-jdk.jfr reads the same table.
+jdk.jfr reads the same table. And the version that jhsdb expects of libjvm, lest it warn of this.
 """
 
 import hashlib
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from terrace.messages import say
 
 _METADATA = "src/hotspot/share/jfr/metadata/metadata.xml"
 _METADATA_TABLE = "jdk.jfr/jdk/jfr/internal/types/metadata.bin"
+_AGENT_VERSION = "jdk.hotspot.agent/sa.properties"
+VERSION_OPT = "terrace"  # behind the JDK's version, in libjvm's
 _INTERNAL = "jdk.jlink/jdk.tools.jlink.internal=ALL-UNNAMED"
 _EXPORTS = ("--add-modules", "jdk.jlink", "--add-exports", _INTERNAL)
 
@@ -50,7 +53,7 @@ def changes(checkout: Checkout, tree: Path) -> Changes:
 
 
 def _digest(found: Changes) -> str:
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(VERSION_OPT.encode() if found.files else b"")
     for path in found.files:
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
@@ -71,6 +74,12 @@ def _make_table(jdk: Path, metadata: Path, objects: Path, table: Path) -> None:
     run_tool([*java, "--mode", "metadata", *read, "--output", str(table)])
 
 
+def _name_version(properties: Path) -> None:
+    text = properties.read_text(encoding="utf-8")
+    named = re.sub(r"(saBuildVersion=[^-\n]*).*", rf"\1-{VERSION_OPT}", text)
+    properties.write_text(named, encoding="utf-8")
+
+
 def update(checkout: Checkout, jdk: Path, tree: Path, objects: Path, image: Path) -> bool:
     """Brings the image's modules to what the queue says; False if they were so already."""
     found = changes(checkout, tree)
@@ -89,6 +98,7 @@ def update(checkout: Checkout, jdk: Path, tree: Path, objects: Path, image: Path
         _compile(jdk, module, sources, modules / module)
     if found.metadata is not None:
         _make_table(jdk, found.metadata, objects, modules / _METADATA_TABLE)
+    _name_version(modules / _AGENT_VERSION)
     program = integration(checkout) / "programs" / "Relink.java"
     made = scratch / "image"
     run_tool([str(jdk / "bin" / "java"), *_EXPORTS, str(program), str(modules), str(made)])
