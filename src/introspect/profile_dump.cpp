@@ -25,7 +25,7 @@ struct DumpRoom {
   char path[path_size];
 };
 
-// All that is atomic here is relaxed: numbers that decide who writes, and the writer reads nothing else of another's.
+// Relaxed but for `writes`: numbers that decide who writes, and nothing else of another's is read by them.
 constinit struct {
   DumpRoom* room = nullptr;
   std::string_view pattern;
@@ -39,6 +39,7 @@ constinit struct {
 void write_dump() noexcept {
   const int process = os::process_id();
   int before = dump.writes.load(std::memory_order_relaxed);
+  // [D1] acquire, pairs with the release below: the room is no other writer's any more.
   if (before == process || !dump.writes.compare_exchange_strong(before, process, std::memory_order_acquire)) return;
   char* const path = dump.room->path;
   expand(dump.pattern, dump.room->path);
@@ -46,7 +47,7 @@ void write_dump() noexcept {
   const bool written = fd >= 0 && write_profile(fd, dump.room->profile) == 0;
   if (fd >= 0) os::close_file(fd);
   warn("TERRACE_PROFILE", path, written ? "the profile is written" : "the profile can not be written");
-  dump.writes.store(0, std::memory_order_release);
+  dump.writes.store(0, std::memory_order_release);  // [D1]
 }
 
 bool is_first(std::atomic<int>& wrote) noexcept {
