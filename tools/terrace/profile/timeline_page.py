@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from terrace.messages import count
 from terrace.profile.timeline import Moment, Timeline
 from terrace.report.cells import human_bytes
 
@@ -64,7 +65,7 @@ def _summary(timeline: Timeline) -> str:
     minutes = (last.time - first.time) / 60
     change = last.snapshot.live_bytes - first.snapshot.live_bytes
     words = [
-        f"{timeline.title}, {len(timeline.moments)} looks in {minutes:.1f} minutes",
+        f"{timeline.title}, {count(len(timeline.moments), 'look')} in {minutes:.1f} minutes",
         f"live {human_bytes(last.snapshot.live_bytes)} at the end "
         f"({'-' if change < 0 else '+'}{human_bytes(abs(change))}), "
         f"{human_bytes(most.snapshot.live_bytes)} at most, of resident "
