@@ -154,7 +154,7 @@ def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
 def test_what_is_freed_at_once_counts_as_allocated(program, tmp_path) -> None:
     path = tmp_path / "a.pb.gz"
     with running(program, "churn", TERRACE_PROFILE="4m") as process:
-        profiled(tmp_path, process.pid, "--seconds", 1, "--allocated")
+        profiled(tmp_path, process.pid, "--seconds", 3, "--allocated")
     allocated = by_function(path, allocated=True)
     assert allocated["often"] > allocated["seldom"] > 0, allocated
     assert by_function(path).get("make_order", 0) == 0
