@@ -17,6 +17,10 @@ says usr listing
 says core table
 terrace run --quiet --library umem -- cat /proc/self/maps >maps
 says 'libumem_malloc.so.1' maps
+bash -c '. /usr/share/bash-completion/completions/terrace && complete -p terrace' >completion
+says terrace completion
+gzip -dc /usr/share/man/man3/umem_cache_create.3.gz >page
+says LIBUMEM page
 python3 -m terrace doctor >doctor
 says '^rung in use' doctor
 

@@ -54,6 +54,10 @@ def test_the_wheel_in_a_fresh_environment(source, tmp_path):
 @pytest.fixture(scope="module")
 def prefix(source, tmp_path_factory):
     """The tar, unpacked."""
+    pytest.importorskip("argparse_manpage")
+    pytest.importorskip("shtab")
+    if not shutil.which("pandoc"):
+        pytest.skip("no pandoc")
     from terrace.package import tar
 
     directory = tmp_path_factory.mktemp("tar")

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from terrace.build import available_cpus
+from terrace.package import completion, manual
 from terrace.package.making import Source, call, fresh, known_files
 
 # Tests and benchmarks are not compiled.
@@ -36,6 +37,8 @@ def make(source: Source, directory: Path) -> list[Path]:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source.root / name, tree / name)
     shutil.copytree(source.recipes / "debian" / "debian", tree / "debian")
+    completion.write(tree / "debian" / "share")
+    manual.write(source, tree / "debian" / "share")
     (tree / "debian" / "changelog").write_text(_changelog(source), encoding="utf-8")
     jobs = f"parallel={available_cpus()}"
     build = ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"]

@@ -4,6 +4,7 @@
 import platform
 from pathlib import Path
 
+from terrace.package import completion, manual
 from terrace.package.making import Source, call, fresh
 
 
@@ -12,6 +13,8 @@ def make(source: Source, directory: Path) -> list[Path]:
     name = f"terrace-{source.version}-linux-glibc-{platform.machine()}"
     tree = fresh(directory) / name
     call(["cmake", "--install", str(source.built), "--strip", "--prefix", str(tree)], source.root)
+    completion.write(tree / "share")
+    manual.write(source, tree / "share")
     for archive in tree.rglob("*.a"):
         call(["strip", "--strip-debug", "--enable-deterministic-archives", str(archive)], tree)
     result = directory / f"{name}.tar.gz"
