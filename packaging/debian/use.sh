@@ -48,7 +48,15 @@ cc program.c -o program $(pkg-config --cflags --libs terrace umem)
 ./program 2>table
 says '^ *core' table
 
-apt-get purge --yes terrace-tools terrace-run libterrace-dev libumem1 libterrace0 >removed
+cat >runtime.c <<'END'
+#include <terrace/lab.h>
+int main(int count, char** words) { return count > 1 ? (int)terrace_lab_size(0, (void*)words, 0) : 0; }
+END
+# shellcheck disable=SC2046
+cc runtime.c -o runtime $(pkg-config --cflags --libs terrace-lab)
+./runtime
+
+apt-get purge --yes terrace-tools terrace-run libterrace-dev libterrace-lab-dev libumem1 libterrace0 >removed
 files >after
 diff before after
 echo "deb: used and removed"
