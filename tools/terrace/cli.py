@@ -20,6 +20,7 @@ MODULES = {
     "record": "record",
     "fuzz": "fuzz",
     "package": "package.command",
+    "release": "release.command",
     "docs": "docs",
     "jdk": "jdk.command",
     **dict.fromkeys(DEBUGGER, "debug.command_line"),

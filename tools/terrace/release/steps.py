@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What a release needs, one function each: returns what is there, raises TerraceError otherwise."""
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.package.command import MAKERS
+from terrace.package.making import Source, built_source, call, sums
+from terrace.release import sbom
+
+# Each has the version of CMakeLists.txt: where it stands, as a regular expression.
+_VERSIONS = {
+    "tools/terrace/__init__.py": r'^__version__ = "(\S+)"',
+    "integrations/rust/Cargo.toml": r'^version = "(\S+)"',
+}
+_PARTS = r"#define TERRACE_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"
+
+
+def version(source: Source) -> str:
+    found = {}
+    for name, pattern in _VERSIONS.items():
+        match = re.search(pattern, (source.root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        found[name] = match.group(1) if match else "none"
+    header = "include/terrace/version.h"
+    parts = re.findall(_PARTS, (source.root / header).read_text(encoding="utf-8"))
+    found[header] = ".".join(parts)
+    unlike = [f"{name} has {has}" for name, has in found.items() if has != source.version]
+    if unlike:
+        raise TerraceError(f"CMakeLists.txt has {source.version}, but {', '.join(unlike)}")
+    return source.version
+
+
+def changelog(source: Source) -> str:
+    text = (source.root / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(
+        rf"^## {re.escape(source.version)} - (\S+)\n(.*?)(?=^## |\Z)", text, re.M | re.S
+    )
+    if found is None:
+        raise TerraceError(f"CHANGELOG.md has no heading '## {source.version} - DATE'")
+    if not re.search(r"^- ", found.group(2), re.M):
+        raise TerraceError(f"CHANGELOG.md says nothing of {source.version}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", found.group(1)):
+        raise TerraceError(f"CHANGELOG.md: {source.version} has no date, but '{found.group(1)}'")
+    return f"{source.version} of {found.group(1)}"
+
+
+def committed(source: Source) -> str:
+    changed = call(["git", "status", "--porcelain"], source.root).splitlines()
+    if changed:
+        raise TerraceError(f"not committed: {' '.join(line[3:] for line in changed[:5])}")
+    return call(["git", "rev-parse", "HEAD"], source.root).strip()
+
+
+def licences(source: Source) -> str:
+    said = call([sys.executable, "-m", "reuse", "lint"], source.root)
+    return next(line for line in said.splitlines() if line.startswith("* Used licenses"))[2:]
+
+
+def interface(source: Source) -> str:
+    script = source.root / "tests" / "abi" / "abi.py"
+    said = call([sys.executable, str(script), "--build", str(source.built)], source.root)
+    return ", ".join(line.partition(":")[0] for line in said.splitlines()) + " as recorded"
+
+
+def packages(source: Source, directory: Path) -> str:
+    directory.mkdir(exist_ok=True)
+    lines: list[str] = []
+    for kind, make in MAKERS.items():
+        made = make(source, directory / kind)
+        lines += [f"{each}  {kind}/{name}\n" for name, each in sums(made).items()]
+    (directory / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+    return f"{len(lines)} files: {' '.join(MAKERS)}"
+
+
+def checksums(directory: Path) -> str:
+    """SHA256SUMS is of the files that are there."""
+    lines = (directory / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        wanted, _, name = line.partition("  ")
+        path = directory / name
+        if not path.is_file():
+            raise TerraceError(f"SHA256SUMS names {name}, which is not there")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
+            raise TerraceError(f"{name} is another file than SHA256SUMS says")
+    if not lines:
+        raise TerraceError("SHA256SUMS is empty")
+    return f"SHA256SUMS of {len(lines)} files"
+
+
+def steps(checkout: Checkout) -> Iterator[tuple[str, Callable[[], str]]]:
+    """In the order in which they are told; what takes long is last."""
+    directory = checkout.build / "packages"
+    source = Source(checkout.root, checkout.build / "release")
+    yield "version", lambda: version(source)
+    yield "changelog", lambda: changelog(source)
+    yield "commit", lambda: committed(source)
+    yield "licences", lambda: licences(source)
+    yield "libraries", lambda: str(built_source(checkout).built.relative_to(checkout.root))
+    yield "interface", lambda: interface(source)
+    yield "packages", lambda: packages(source, directory)
+    yield "checksums", lambda: checksums(directory)
+    yield "contents", lambda: sbom.write(source, directory)
