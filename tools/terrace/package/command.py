@@ -8,18 +8,24 @@ from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
-from terrace.package import crate, deb, tar, trying, wheel
+from terrace.package import crate, deb, rpm, tar, trying, wheel
 from terrace.package.making import Source, built_source, sums
 from terrace.prepare import prepare
 
-MAKERS = {"tar": tar.make, "wheel": wheel.make, "deb": deb.make, "crate": crate.make}
-OF_SOURCES = ("crate", "deb")  # without the libraries of the preset release
+MAKERS = {
+    "tar": tar.make,
+    "wheel": wheel.make,
+    "deb": deb.make,
+    "rpm": rpm.make,
+    "crate": crate.make,
+}
+OF_SOURCES = ("crate", "deb", "rpm")  # without the libraries of the preset release
 
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "package",
-        help="make what others install: tar, wheel, deb, crate",
+        help="make what others install: tar, wheel, deb, rpm, crate",
         description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])

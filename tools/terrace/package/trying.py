@@ -90,8 +90,24 @@ def try_deb(source: Source, made: list[Path], roots: Path) -> None:
         root.run("sh use.sh")
 
 
+def try_rpm(source: Source, made: list[Path], roots: Path) -> None:
+    """Put into the root by this machine's rpm, since Debian has none of the packages they need."""
+    with fresh_root(roots) as root:
+        before = sorted(root.path.rglob("*terrace*"))
+        rpm = ["rpm", "--root", str(root.path)]
+        call([*rpm, "--initdb"], root.path)
+        call([*rpm, "--install", "--nodeps", *map(str, made)], root.path)
+        root.bring(source.recipes / "rpm" / "use.sh")
+        root.run("sh use.sh")
+        call([*rpm, "--erase", "--nodeps", *(path.name[:-4] for path in made)], root.path)
+        left = sorted(set(root.path.rglob("*terrace*")) - set(before))
+        if left:
+            raise TerraceError(f"rpm: removed, and these are left: {' '.join(map(str, left))}")
+
+
 TRIES: dict[str, Callable[[Source, list[Path], Path], None]] = {
     "tar": try_tar,
     "wheel": try_wheel,
     "deb": try_deb,
+    "rpm": try_rpm,
 }
