@@ -16,7 +16,7 @@ import sys
 
 BEGIN = "<!-- tests/misuse/published.py: begin -->\n"
 END = "<!-- tests/misuse/published.py: end -->\n"
-SMALL, LARGE = "100", "262144"
+SMALL, LARGE = "100", "4194304"  # the second has pages of its own
 # What lies before and behind a large block is by chance.
 SMALL_ONLY = {"overflow", "overflow_a_mebibyte", "underflow"}
 TIMES = 5
