@@ -34,5 +34,8 @@ END
 cc program.c -o program $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs terrace) -Wl,-rpath,"$prefix/lib"
 ./program >version
 says "$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --modversion terrace)" version
+bash -c ". $prefix/share/bash-completion/completions/terrace && complete -p terrace" >completion
+says terrace completion
+says LIBTERRACE "$prefix/share/man/man3/terrace_malloc.3"
 rm -r "$prefix"
 echo "tar: used"
