@@ -49,6 +49,17 @@ def make_twice(kind: str, source: Source, directory: Path) -> list[Path]:
     return first
 
 
+def write_sums(packages: Path, made: dict[str, list[Path]]) -> str:
+    """SHA256SUMS of the files made of each kind; returns its text."""
+    text = "".join(
+        f"{each}  {kind}/{name}\n"
+        for kind, paths in made.items()
+        for name, each in sums(paths).items()
+    )
+    (packages / "SHA256SUMS").write_text(text, encoding="utf-8")
+    return text
+
+
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, "package")
@@ -58,17 +69,15 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     source = built_source(checkout) if needs_libraries else Source(checkout.root, built)
     packages = checkout.build / "packages"
     packages.mkdir(exist_ok=True)
-    lines: list[str] = []
+    made: dict[str, list[Path]] = {}
     for kind in MAKERS if options.kind == "all" else (options.kind,):
         if options.check:
-            made = make_twice(kind, source, packages / kind)
+            made[kind] = make_twice(kind, source, packages / kind)
             say(f"{kind}: the same bytes twice")
             if kind in trying.TRIES:
-                trying.TRIES[kind](source, made, packages / "roots")
+                trying.TRIES[kind](source, made[kind], packages / "roots")
                 say(f"{kind}: installed, used and removed in a fresh root")
         else:
-            made = MAKERS[kind](source, packages / kind)
-        lines += [f"{each}  {kind}/{name}\n" for name, each in sums(made).items()]
-    (packages / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
-    print("".join(lines), end="")
+            made[kind] = MAKERS[kind](source, packages / kind)
+    print(write_sums(packages, made), end="")
     return 0

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What a release needs, one function each: returns what is there, raises TerraceError otherwise."""
 
-import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -9,8 +8,8 @@ from pathlib import Path
 
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.package.command import MAKERS
-from terrace.package.making import Source, built_source, call, sums
+from terrace.package.command import MAKERS, make_twice, write_sums
+from terrace.package.making import Source, built_source, call
 from terrace.release import sbom
 
 # Each has the version of CMakeLists.txt: where it stands, as a regular expression.
@@ -69,27 +68,9 @@ def interface(source: Source) -> str:
 
 def packages(source: Source, directory: Path) -> str:
     directory.mkdir(exist_ok=True)
-    lines: list[str] = []
-    for kind, make in MAKERS.items():
-        made = make(source, directory / kind)
-        lines += [f"{each}  {kind}/{name}\n" for name, each in sums(made).items()]
-    (directory / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
-    return f"{len(lines)} files: {' '.join(MAKERS)}"
-
-
-def checksums(directory: Path) -> str:
-    """SHA256SUMS is of the files that are there."""
-    lines = (directory / "SHA256SUMS").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        wanted, _, name = line.partition("  ")
-        path = directory / name
-        if not path.is_file():
-            raise TerraceError(f"SHA256SUMS names {name}, which is not there")
-        if hashlib.sha256(path.read_bytes()).hexdigest() != wanted:
-            raise TerraceError(f"{name} is another file than SHA256SUMS says")
-    if not lines:
-        raise TerraceError("SHA256SUMS is empty")
-    return f"SHA256SUMS of {len(lines)} files"
+    made = {kind: make_twice(kind, source, directory / kind) for kind in MAKERS}
+    count = len(write_sums(directory, made).splitlines())
+    return f"{count} files, made twice with the same bytes: {' '.join(MAKERS)}"
 
 
 def steps(checkout: Checkout) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -103,5 +84,4 @@ def steps(checkout: Checkout) -> Iterator[tuple[str, Callable[[], str]]]:
     yield "libraries", lambda: str(built_source(checkout).built.relative_to(checkout.root))
     yield "interface", lambda: interface(source)
     yield "packages", lambda: packages(source, directory)
-    yield "checksums", lambda: checksums(directory)
     yield "contents", lambda: sbom.write(source, directory)
