@@ -15,14 +15,10 @@ import sys
 RUNGS = ("mm_cid", "cpu_id", "getcpu", "thread")
 PLACEMENTS = ("none", "punctuated", "odd", "random:0.5")
 # Of UMEM_DEBUG: one of each line, together.
-FLAGS = (
-    ("", "audit", "audit,contents"),
-    ("", "guards", "lite", "guards,maxverify=0"),
-    ("", "nosignal"),
-)
+FLAGS = (("", "audit", "audit,contents"), ("", "guards", "lite", "guards,maxverify=0"))
 # Objects with pages of their own take long: not with each of these.
 FIREWALLS = ("firewall=1", "guards,firewall=1", "default,firewall=4096", "lite,firewall=65536")
-OTHERS = ("random", "default,noabort", "default,checknull")
+OTHERS = ("random", "default,nosignal", "default,noabort", "default,checknull")
 # Of UMEM_OPTIONS, without and with checks.
 SIZES = ("size_clear", "size_clear,size_add=40", "size_add=24", "size_add=40", "size_remove=64", "size_remove=4096")
 OPTIONS = (*SIZES, "nomagazines", "perthread_cache=0")
