@@ -128,6 +128,14 @@ def test_a_list_of_a_million_blocks_is_no_matter_of_depth():
     assert reach.reachable(heap, graph, order[n // 2 : n // 2 + 1].astype(np.int64)).sum() == n // 2
 
 
+def test_a_table_of_more_bytes_than_can_be_is_not_made_of_zeroes():
+    copy = Copy([Segment(4096, np.ones(4096, np.uint8))])
+    assert copy.sparse(0, 12288).sum() == 4096
+    for size in (1 << 36, 1 << 62):
+        with pytest.raises(UnreadableError):
+            copy.sparse(0, size)
+
+
 def test_a_copy_is_read_across_segments_and_gaps_are_zero():
     first, second = np.full(8, 1, np.uint8), np.full(8, 2, np.uint8)
     copy = Copy([Segment(108, second), Segment(100, first)])

@@ -137,6 +137,23 @@ def test_memory_that_lies(core, capsys, monkeypatch, command) -> None:
     assert 0 < reports < LIES  # lies were believed, and lies were found out
 
 
+@pytest.mark.parametrize("command", ["findleaks", "umastat"])
+def test_a_window_of_more_addresses_than_there_are_tables_of(
+    core, capsys, monkeypatch, command
+) -> None:
+    """What is made of its tables would take more memory than this machine has."""
+    layout = CoreTarget(core).layout
+    extent = layout.heap + layout.offset("window.extent")
+    truth = Copy.read
+
+    def lie(self, address: int, size: int) -> bytes:
+        raw = truth(self, address, size)
+        return (1 << 46).to_bytes(8, "little") if address == extent else raw
+
+    monkeypatch.setattr(Copy, "read", lie)
+    assert not expect_a_report_or_one_line(capsys, command, core)
+
+
 def test_a_core_file_whose_headers_lie(core, tmp_path, capsys) -> None:
     chance = random.Random(2)
     target = CoreTarget(core)

@@ -117,8 +117,9 @@ class Classes:
         self.owners[home] = Owner(cache.name, cache.size, home, cache=cache.address)
         self._index()
 
-    def _shape(self, address: int) -> Shape:
-        return filled(Shape, self._layout.read(self._memory, "shape", address))
+    def _shape(self, address: int) -> Shape | None:
+        found = self._layout.read(self._memory, "shape", address)
+        return filled(Shape, found) if self.objects.can_be(found) else None
 
     def is_magazine(self, home: int) -> bool:
         return self.first_magazine <= home < self.first_magazine + self.kinds

@@ -21,7 +21,7 @@ from terrace.debug.copying import (
     pieces,
     segments,
 )
-from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Thread, UnreadableError
+from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Thread, UnreadableError, expect_few
 from terrace.debug.target import (
     OF_32_BITS,
     Capture,
@@ -115,9 +115,11 @@ class LiveMemory(Memory):
     def sparse(self, address: int, size: int) -> Bytes:
         if size < _SPARSE:
             return super().sparse(address, size)
-        whole = np.zeros(size, np.uint8)
         start, end = address // PAGE * PAGE, -(-(address + size) // PAGE) * PAGE
-        for at, length in self._pages.runs(start, end).tolist():
+        runs = self._pages.runs(start, end).tolist()
+        expect_few(address, size - sum(length for _, length in runs))
+        whole = np.zeros(size, np.uint8)
+        for at, length in runs:
             low, high = max(at, address), min(at + length, address + size)
             with contextlib.suppress(UnreadableError):
                 data = np.frombuffer(self.read(low, high - low), np.uint8)

@@ -14,12 +14,20 @@ from terrace.errors import TerraceError
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
+_MOST_ABSENT = 256 << 20  # bytes: no table that makes sense has so many that are not there
+
 
 class UnreadableError(TerraceError):
     """Nothing can be read at an address."""
 
     def __init__(self, address: int) -> None:
         super().__init__(f"address {address:#x} can not be read")
+
+
+def expect_few(address: int, absent: int) -> None:
+    """Where memory is damaged a table may seem to be larger than this machine's memory."""
+    if absent > _MOST_ABSENT:
+        raise UnreadableError(address)
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Memory(ABC):
         try:
             return np.frombuffer(self.read(address, size), np.uint8)
         except UnreadableError:
+            expect_few(address, size)
             return np.zeros(size, np.uint8)
 
     def at_once(self, ranges: list[tuple[int, int]]) -> list[bytes]:
@@ -119,6 +128,7 @@ class Copy(Memory):
         parts = self.within(address, address + size)
         if len(parts) == 1 and len(parts[0].data) == size:
             return parts[0].data
+        expect_few(address, size - sum(len(part.data) for part in parts))
         whole = np.zeros(size, np.uint8)
         for part in parts:
             at = part.start - address

@@ -57,9 +57,12 @@ class ObjectClasses:
     def is_sound(self, number: int) -> bool:
         """Whether it is a class, and of a shape that can be."""
         shape = {name: int(self.shapes[name][number]) for name in self.shapes.dtype.names or ()}
-        return bool(
-            self.rows["open"][number]
-            and min(shape.values()) > 0
+        return bool(self.rows["open"][number]) and self.can_be(shape)
+
+    def can_be(self, shape: dict[str, int]) -> bool:
+        """Tables by block and by granule would be of any size where memory is damaged."""
+        return (
+            min(shape.values()) > 0
             and shape["blocks"] <= self._most_blocks
             and shape["blocks"] * shape["stride"] <= shape["granules"] * self._granule
         )
