@@ -137,20 +137,37 @@ def test_memory_that_lies(core, capsys, monkeypatch, command) -> None:
     assert 0 < reports < LIES  # lies were believed, and lies were found out
 
 
+def lying_at(monkeypatch, address: int, lie: int, size: int) -> None:
+    """The number of `size` bytes at the address reads as `lie`."""
+    truth = Copy.read
+
+    def read(self, start: int, count: int) -> bytes:
+        raw = bytearray(truth(self, start, count))
+        if start <= address and address + size <= start + count:
+            raw[address - start : address - start + size] = lie.to_bytes(size, "little")
+        return bytes(raw)
+
+    monkeypatch.setattr(Copy, "read", read)
+
+
 @pytest.mark.parametrize("command", ["findleaks", "umastat"])
 def test_a_window_of_more_addresses_than_there_are_tables_of(
     core, capsys, monkeypatch, command
 ) -> None:
     """What is made of its tables would take more memory than this machine has."""
     layout = CoreTarget(core).layout
-    extent = layout.heap + layout.offset("window.extent")
-    truth = Copy.read
+    lying_at(monkeypatch, layout.heap + layout.offset("window.extent"), 1 << 46, 8)
+    assert not expect_a_report_or_one_line(capsys, command, core)
 
-    def lie(self, address: int, size: int) -> bytes:
-        raw = truth(self, address, size)
-        return (1 << 46).to_bytes(8, "little") if address == extent else raw
 
-    monkeypatch.setattr(Copy, "read", lie)
+@pytest.mark.parametrize("command", ["findleaks", "umastat"])
+def test_slabs_of_more_blocks_than_they_have_room_for(core, capsys, monkeypatch, command) -> None:
+    """What is left out of a report for that would be missed by nobody."""
+    target = CoreTarget(core)
+    shapes = target.layout.of_heap(target.memory, "slabs.shapes")
+    of_class_1 = shapes + target.layout.field("shape").size
+    blocks = target.layout.field("shape.blocks")
+    lying_at(monkeypatch, of_class_1 + blocks.offset, (1 << 8 * blocks.size) - 1, blocks.size)
     assert not expect_a_report_or_one_line(capsys, command, core)
 
 

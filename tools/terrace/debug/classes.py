@@ -65,7 +65,7 @@ class Classes:
         size = layout.field("shape").size
         table = layout.of_heap(memory, "slabs.shapes")
         self._layout, self._memory = layout, memory
-        of_class = [self._shape(table + c * size) for c in range(self.count)]
+        of_class = {c: self._shape(table + c * size) for c in range(1, self.count)}
         magazines = layout.address("magazine_shapes")
         self.shapes: list[Shape | None] = [None] * self.objects.first
         for home in range(1, 256):
@@ -117,9 +117,11 @@ class Classes:
         self.owners[home] = Owner(cache.name, cache.size, home, cache=cache.address)
         self._index()
 
-    def _shape(self, address: int) -> Shape | None:
+    def _shape(self, address: int) -> Shape:
         found = self._layout.read(self._memory, "shape", address)
-        return filled(Shape, found) if self.objects.can_be(found) else None
+        if not self.objects.can_be(found):
+            raise ValueError(f"a shape of slabs that can not be at {address:#x}")
+        return filled(Shape, found)
 
     def is_magazine(self, home: int) -> bool:
         return self.first_magazine <= home < self.first_magazine + self.kinds
