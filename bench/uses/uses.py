@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Servers as people run them, loaded and then left alone, under allocators as distributions have them: memory over time.
+
+The loads run one after the other; the servers that have been loaded idle beside the next one's load.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import databases
+import web
+import workers
+from allocators import TERRACE, Peer
+from interleave import Subject, glibc, preloaded
+from recipe import find
+from report import ROOT, Report  # first, as it says what is not here
+from server import Server
+from use import Use
+from watched import PERIOD_SECONDS, Watch, summary
+from workload import Failed
+
+PURPOSES = ("bench", "uses")
+USES = {use.name: use for use in (*web.USES, *databases.USES, *workers.USES)}
+MIB = 2**20
+PEERS = (
+    Peer("jemalloc", installed=("/usr/lib/*/libjemalloc.so.2",)),
+    Peer("mimalloc", installed=("/usr/lib/*/libmimalloc.so.2*",)),
+    Peer("tcmalloc", installed=("/usr/lib/*/libtcmalloc_minimal.so.4",)),
+)
+Run = dict[str, Any]
+Runs = dict[str, dict[str, list[Run]]]  # by use and allocator
+
+
+def allocators(library: Path) -> list[Subject]:
+    found = [glibc(), Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"})]
+    for peer in PEERS:
+        path = peer.library(Path())
+        if path is not None:
+            found.append(preloaded(peer.name, path))
+    return [*found, preloaded(TERRACE, library)]
+
+
+class Session:
+    """One run of a use under an allocator: the load returns; the drain goes on until `drained`."""
+
+    def __init__(self, options: argparse.Namespace, use: Use, subject: Subject) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="uses-"))
+        try:
+            use.prepare(self._folder)
+            self._server = Server(options.build, use.subject(subject), use.service(self._folder))
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        try:
+            self._server.wait_until_it_answers()
+            self._watch = Watch(self._server)
+            self._requests = use.load(self._folder, options.share)
+            self._loaded_at = self._watch.now()
+        except BaseException:
+            self.close()
+            raise
+
+    def drained(self, seconds: float) -> Run:
+        try:
+            time.sleep(seconds)
+            samples = self._watch.end()
+            values = self._server.stop()
+        finally:
+            self.close()
+        return {
+            **summary(samples, self._loaded_at), "requests": self._requests, "cpu": values["cpu_seconds"], "loaded_at": self._loaded_at,
+            "series": [(at, round(size / MIB, 1)) for at, size in samples],
+        }
+
+    def close(self) -> None:
+        self._server.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def measure(options: argparse.Namespace, use: Use, subjects: Sequence[Subject], say: Any) -> dict[str, list[Run]]:
+    """Each round begins with another allocator."""
+    runs: dict[str, list[Run]] = {subject.name: [] for subject in subjects}
+    with ThreadPoolExecutor(max_workers=len(subjects) * options.rounds) as draining:
+        for number in range(options.rounds):
+            turn = number % len(subjects)
+            for subject in (*subjects[turn:], *subjects[:turn]):
+                session = Session(options, use, subject)
+                runs[subject.name].append({"draining": draining.submit(session.drained, options.drain)})
+                say(f"{use.name}, {subject.name}: loaded")
+    return {name: [one["draining"].result() for one in found] for name, found in runs.items()}
+
+
+def middle(found: Sequence[Run], key: str) -> float:
+    return float(statistics.median(run[key] for run in found))
+
+
+def rate(found: Sequence[Run]) -> float:
+    """Requests per second of processor time."""
+    return float(statistics.median(run["requests"] / run["cpu"] for run in found))
+
+
+COLUMNS = ("allocator", "peak, MiB", "after the load", "after the drain", "over the least", "requests per cpu second", "over the best")
+
+
+def rows(runs: dict[str, list[Run]]) -> list[list[object]]:
+    least = min(middle(found, "drained") for found in runs.values())
+    best = max(rate(found) for found in runs.values())
+    return [
+        [name, *(f"{middle(found, key) / MIB:,.0f}" for key in ("peak", "loaded", "drained")), f"{middle(found, 'drained') / least:.2f}",
+         f"{rate(found):,.1f}", f"{rate(found) / best:.2f}"]
+        for name, found in runs.items()
+    ]
+
+
+STYLES = {"glibc": ("black", ":"), "glibc, 2 arenas": ("gray", ":"), TERRACE: ("tab:orange", "-")}
+
+
+def draw(axes: list[Any], all_runs: Runs) -> None:
+    """Memory over time; the first round of each allocator, from the moment at which its server answered."""
+    for axis, (name, runs) in zip(axes, all_runs.items(), strict=False):
+        for allocator, found in runs.items():
+            color, dash = STYLES.get(allocator, (None, "--"))
+            x, y = zip(*found[0]["series"], strict=True)
+            axis.plot(x, y, dash, color=color, label=allocator, lw=2 if allocator == TERRACE else 1)
+        axis.set(title=USES[name].title, xlabel="seconds", ylabel="MiB")
+        axis.set_ylim(bottom=0)
+    axes[0].legend(fontsize="small")
+    for axis in axes[len(all_runs):]:
+        axis.set_visible(False)
+
+
+def show(all_runs: Runs, out: Path) -> None:
+    report = Report("uses", out, "What servers hold, loaded and left alone")
+    columns = min(3, len(all_runs))
+    height = -(-len(all_runs) // columns)
+    report.panels("uses", height, columns, lambda axes: draw(axes, all_runs), size=(4.6, 3.2))
+    for name, runs in all_runs.items():
+        report.head(USES[name].title)
+        report.table(COLUMNS, rows(runs))
+    report.close()
+
+
+def arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="terrace bench uses", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(USES)}; default: all")
+    parser.add_argument("--rounds", type=int, default=3, help="default 3")
+    parser.add_argument("--drain", type=float, default=60, metavar="SECONDS", help="how long a server is left alone; default 60")
+    parser.add_argument("--share", type=float, default=1, help="of the load; default 1")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release", help="build directory with library and programs")
+    parser.add_argument("--library", type=Path, help="another object to preload than the build directory's")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where uses.md, .html, .svg and .json go")
+    parser.add_argument("--stored", action="store_true", help="show what uses.json has")
+    parser.add_argument("--smoke", action="store_true", help="as short as possible: does it work?")
+    options = parser.parse_args(argv)
+    if options.smoke:
+        options.names, options.rounds, options.share, options.drain = options.names or ["redis"], 1, 0.01, PERIOD_SECONDS * 3
+    if unknown := [name for name in options.names if name not in USES]:
+        parser.error(f"there is no {' '.join(unknown)}; there are: {' '.join(USES)}")
+    options.build = options.build.resolve()  # servers run in folders of their own
+    options.library = (options.library or options.build / "libterrace.so").resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def main(argv: list[str]) -> int:
+    options = arguments(argv)
+    kept = options.out / "uses.json"
+    all_runs: Runs = json.loads(kept.read_text()) if kept.exists() else {}
+    failures = 0
+    for use in [] if options.stored else [USES[name] for name in options.names or USES]:
+        try:
+            if lacking := [name for name in use.needs if find(name) is None]:
+                raise Failed(f"not here: {', '.join(lacking)}")
+            all_runs[use.name] = measure(options, use, allocators(options.library), lambda text: print(text, flush=True))
+            kept.write_text(json.dumps(all_runs) + "\n")
+        except Failed as failed:
+            print(f"uses, {use.name}: {failed}", file=sys.stderr, flush=True)
+            failures += 1
+    wanted = {name: all_runs[name] for name in USES if name in all_runs and (not options.names or name in options.names)}
+    if wanted:
+        show(wanted, options.out)
+    return 1 if failures else 0
