@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -18,7 +19,17 @@ for module in ("numpy", "scipy", "elftools", "rich", "google.protobuf"):
 from terrace.cli import main
 from terrace.debug.sampled.symbolizer import has_unwinder
 
-from debugged import BUILD, LIBRARY, PATIENCE, aborted, compiled, report, running, terrace
+from debugged import (
+    BUILD,
+    LIBRARY,
+    PATIENCE,
+    PROGRAMS,
+    aborted,
+    compiled,
+    report,
+    running,
+    terrace,
+)
 from sites import MIB, SAMPLED, by_function, expect_kept, line_of, profiled
 
 pytestmark = [
@@ -47,6 +58,22 @@ def test_sites_of_a_process_have_their_bytes(program, tmp_path, capsys) -> None:
         assert lines[lines.index(f"    lose  sites.c:{line_of('malloc(512)')}") + 1].startswith(
             "    main  sites.c:"
         )
+
+
+@pytest.mark.parametrize("of", ["process", "core"])
+def test_findleaks_names_nine_tenths_of_what_groups_of_8_mib_leak(tmp_path, of) -> None:
+    """At 512 KiB a group of 8 MiB has 16 samples in the mean, so none is without any."""
+    groups = compiled(tmp_path, "-O2", name="groups")
+    every = {"TERRACE_PROFILE": "512K"}
+    if of == "core":
+        lines = report("findleaks", aborted(groups, tmp_path, **every))
+    else:
+        with running(groups, **every) as process:
+            lines = report("findleaks", process.pid)
+    source = (PROGRAMS / "groups.c").read_text(encoding="utf-8")
+    leaked = {n: int(mib) for n, mib in re.findall(r"GROUP\((\w+), \d+, (\d+)\)", source)}
+    named = sum(mib for name, mib in leaked.items() if f"    {name}  groups.c:" in "\n".join(lines))
+    assert len(leaked) == 8 and named >= 0.9 * sum(leaked.values()), lines
 
 
 def test_inlined_functions_have_their_line(program, tmp_path) -> None:
