@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The memory of a server and of all its processes, twice a second, while it is loaded and after that."""
+"""The anonymous memory of a server and of all its processes, twice a second, while it is loaded and after that."""
 
 import contextlib
 import statistics
 import threading
 import time
+from pathlib import Path
 
 import psutil
 from server import Server
+from workload import Failed
 
 PERIOD_SECONDS = 0.5
 LAST_SAMPLES = 6  # of the drain: their median counts
 
-Sample = tuple[float, float]  # seconds since the server answered; bytes, pages that processes share counted once
+Sample = tuple[float, int]  # seconds since the server answered; bytes
 
 
-def memory(pid: int) -> float:
-    """Bytes, of a process and its children."""
+def anonymous(pid: int) -> int:
+    """Bytes; of pages that processes share their part. What is mapped from files is the program's doing."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss_Anon:"):
+            return int(line.split()[1]) * 1024
+    raise Failed("this kernel does not tell how much memory is anonymous")
+
+
+def memory(pid: int) -> int:
+    """Of a process and its children."""
     found = 0
     with contextlib.suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
         for process in (root, *root.children(recursive=True)):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                found += process.memory_full_info().pss
-    return float(found)
+            with contextlib.suppress(OSError):  # it has ended
+                found += anonymous(process.pid)
+    return found
 
 
 class Watch:
