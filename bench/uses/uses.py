@@ -121,6 +121,19 @@ def rows(runs: dict[str, list[Run]]) -> list[list[object]]:
     ]
 
 
+def overview(runs: dict[str, list[Run]]) -> list[str]:
+    """After the drain, and how much work a second of processor time does."""
+    drained = {name: middle(found, "drained") / MIB for name, found in runs.items()}
+    others = {name: size for name, size in drained.items() if name not in (TERRACE, "glibc")}
+    least, best = min(others, key=others.__getitem__), max(rate(found) for found in runs.values())
+    ours = drained[TERRACE]
+    return [f"{ours:,.0f}", f"{drained['glibc']:,.0f}", f"{others[least]:,.0f} {least}", f"{ours / min(drained.values()):.2f}",
+            f"{rate(runs[TERRACE]) / best:.2f}", f"{rate(runs[TERRACE]) / rate(runs['glibc']):.2f}"]
+
+
+OVERVIEW = ("server", "Terrace, MiB", "glibc", "least other", "over the least", "work over the best", "over glibc's")
+
+
 STYLES = {"glibc": ("black", ":"), "glibc, 2 arenas": ("gray", ":"), TERRACE: ("tab:orange", "-")}
 
 
@@ -142,6 +155,8 @@ def show(all_runs: Runs, out: Path) -> None:
     report = Report("uses", out, "What servers hold, loaded and left alone")
     columns = min(3, len(all_runs))
     height = -(-len(all_runs) // columns)
+    report.say("Anonymous memory when the server has been left alone; work per second of processor time.")
+    report.table(OVERVIEW, [[USES[name].title, *overview(runs)] for name, runs in all_runs.items()])
     report.panels("uses", height, columns, lambda axes: draw(axes, all_runs), size=(4.6, 3.2))
     for name, runs in all_runs.items():
         report.head(USES[name].title)
