@@ -31,6 +31,7 @@ class Use:
     load: Callable[[Path, float], int]
     prepare: Callable[[Path], None] = _nothing
     subject: Callable[[Subject], Subject] = _as_it_is
+    more: tuple[Subject, ...] = ()  # what its users do about memory without another allocator
 
 
 def port_of(folder: Path) -> int:

@@ -40,13 +40,17 @@ Run = dict[str, Any]
 Runs = dict[str, dict[str, list[Run]]]  # by use and allocator
 
 
-def allocators(library: Path) -> list[Subject]:
+def allocators(options: argparse.Namespace, use: Use) -> list[Subject]:
     found = [glibc(), Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"})]
     for peer in PEERS:
         path = peer.library(Path())
         if path is not None:
             found.append(preloaded(peer.name, path))
-    return [*found, preloaded(TERRACE, library)]
+    found += [*use.more, preloaded(TERRACE, options.library)]
+    chosen = [subject for subject in found if subject.name in (options.allocator or [subject.name])]
+    if not chosen:
+        raise Failed(f"allocators here: {'; '.join(subject.name for subject in found)}")
+    return chosen
 
 
 class Session:
@@ -156,7 +160,8 @@ def show(all_runs: Runs, out: Path) -> None:
     columns = min(3, len(all_runs))
     height = -(-len(all_runs) // columns)
     report.say("Anonymous memory when the server has been left alone; work per second of processor time.")
-    report.table(OVERVIEW, [[USES[name].title, *overview(runs)] for name, runs in all_runs.items()])
+    whole = {name: runs for name, runs in all_runs.items() if {TERRACE, "glibc"} < runs.keys()}
+    report.table(OVERVIEW, [[USES[name].title, *overview(runs)] for name, runs in whole.items()])
     report.panels("uses", height, columns, lambda axes: draw(axes, all_runs), size=(4.6, 3.2))
     for name, runs in all_runs.items():
         report.head(USES[name].title)
@@ -167,6 +172,7 @@ def show(all_runs: Runs, out: Path) -> None:
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="terrace bench uses", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(USES)}; default: all")
+    parser.add_argument("--allocator", action="append", help="again: one more; default: all that are here. Others keep what uses.json has")
     parser.add_argument("--rounds", type=int, default=3, help="default 3")
     parser.add_argument("--drain", type=float, default=60, metavar="SECONDS", help="how long a server is left alone; default 60")
     parser.add_argument("--share", type=float, default=1, help="of the load; default 1")
@@ -195,7 +201,8 @@ def main(argv: list[str]) -> int:
         try:
             if lacking := [name for name in use.needs if find(name) is None]:
                 raise Failed(f"not here: {', '.join(lacking)}")
-            all_runs[use.name] = measure(options, use, allocators(options.library), lambda text: print(text, flush=True))
+            before = all_runs.get(use.name, {}) if options.allocator else {}
+            all_runs[use.name] = before | measure(options, use, allocators(options, use), lambda text: print(text, flush=True))
             kept.write_text(json.dumps(all_runs) + "\n")
         except Failed as failed:
             print(f"uses, {use.name}: {failed}", file=sys.stderr, flush=True)

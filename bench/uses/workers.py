@@ -35,7 +35,8 @@ def _load(tasks: int, folder: Path, share: float) -> int:
             raise Failed(f"it has not done {count} tasks in {LOAD_SECONDS:.0f} s")
         time.sleep(0.1)
     if int((folder / "loaded").read_text()) != count:
-        raise Failed(f"it says that it has done {(folder / 'loaded').read_text()} tasks of {count}")
+        words = (folder / "log").read_text(errors="replace").strip()[-300:]
+        raise Failed(f"it says that it has done {(folder / 'loaded').read_text()} tasks of {count}: {words}")
     return count
 
 
@@ -45,9 +46,9 @@ def _compiled(_folder: Path, command: Sequence[str]) -> None:
 
 
 def _use(name: str, title: str, needs: tuple[str, ...], command: Sequence[str], tasks: int, compiler: Sequence[str] = (),
-         subject: Callable[[Subject], Subject] = lambda one: one) -> Use:
+         subject: Callable[[Subject], Subject] = lambda one: one, more: tuple[Subject, ...] = ()) -> Use:
     prepare = partial(_compiled, command=compiler) if compiler else lambda _folder: None
-    return Use(name, title, needs, partial(_service, command), partial(_load, tasks), prepare, subject)
+    return Use(name, title, needs, partial(_service, command), partial(_load, tasks), prepare, subject, more)
 
 
 def _python(subject: Subject) -> Subject:
@@ -60,7 +61,8 @@ _RUN_WORKERS = [find("python3") or "python3", str(PROGRAMS / "workers.py")]
 USES = (
     _use("jvm-native", "JVM: inflaters and direct buffers", ("java", "javac"),
          ["java", "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-cp", str(BUILT), "Native"], 1600,
-         ["javac", "-d", str(BUILT), str(PROGRAMS / "Native.java")]),
+         ["javac", "-d", str(BUILT), str(PROGRAMS / "Native.java")],
+         more=(Subject("glibc, trimmed by the JVM", {"JAVA_TOOL_OPTIONS": "-XX:TrimNativeHeapInterval=1000"}),)),
     _use("python-workers", "Python: 4 workers", _WORKERS, _RUN_WORKERS, 60),
     _use("python-malloc", "Python: 4 workers, PYTHONMALLOC=malloc", _WORKERS, _RUN_WORKERS, 60, subject=_python),
     _use("threads", "C++: a pool of 1,000 threads", ("g++",), [str(BUILT / "threads")], 150_000,
