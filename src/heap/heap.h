@@ -104,8 +104,17 @@ class Heap {
     Large::set_kept(*record);
     return true;
   }
+  /// A block of its own for an allocation of the class, which found none at hand, if it is sampled and there is memory; else
+  /// null.
+  __attribute__((cold, noinline)) void* sample(SizeClass c, std::size_t size, std::size_t align) noexcept;
+  /// Requires is_plain(p).
+  bool is_sampled(const void* p) noexcept { return index(slabs_.home_class_of(p)) == 0 && large_.sample_of(p) != 0; }
   bool is_set_aside(const void* p) noexcept { return large_.is_kept_block(p); }
-  void take_back(void* p) noexcept { large_.set_in_place(p); }
+  void take_back(void* p) noexcept {
+    large_.set_in_place(p);
+    if (Sampling::on()) [[unlikely]]
+      sampling_.look_at(p, large_.requested(p));
+  }
   /// Of a block or an object.
   const void* slab_start(const void* p) const noexcept {
     const span::Window& w = spans_.window();
@@ -174,7 +183,6 @@ class Heap {
     return block;
   }
   __attribute__((cold, noinline)) void* small_block_sampling(SizeClass c, std::size_t size, std::size_t align) noexcept;
-  __attribute__((cold, noinline)) void* sample(SizeClass c, std::size_t size, std::size_t align) noexcept;
   __attribute__((cold, noinline)) void* allocate_alone(SizeClass c, std::size_t size, std::size_t align) noexcept;
   static void check_cleared(void* block, SizeClass c) noexcept;
   void clear_freed(void* p, HomeClass h) noexcept;

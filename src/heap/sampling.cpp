@@ -10,43 +10,55 @@ using profile::profiler;
 
 namespace {
 
-std::int64_t load_count(const Slot& slot, HomeClass h) noexcept {
-  return static_cast<std::int64_t>(__atomic_load_n(&slot.popped[index(h)], __ATOMIC_RELAXED));
+std::int64_t load_count(const std::uint64_t& popped) noexcept {
+  return static_cast<std::int64_t>(__atomic_load_n(&popped, __ATOMIC_RELAXED));
+}
+
+std::atomic<std::uint64_t>& armed(HomeClass h) noexcept {
+  return is_object(h) ? object_classes[h].armed : profiler.armed(index(h));
 }
 
 }  // namespace
 
 // From another cpu, after a migration, an exchange and a count may pass each other: the count is then armed at the next miss.
 void Sampling::arm(Slot& slot, SizeClass c, std::uint64_t period) noexcept {
-  const std::size_t h = index(levels_.core().own_word(slot, c));
+  const HomeClass h = levels_.core().own_word(slot, c);
   const std::uint64_t run = profile::first_drawn(profile::next_random(), class_size(c), period);
   // relaxed: numbers for statistics, this one first, see introspect/snapshot.cpp
-  profiler.armed(h).fetch_add(run, std::memory_order_relaxed);
-  const std::uint64_t before = __atomic_exchange_n(&slot.popped[h], 0 - run, __ATOMIC_RELAXED);
-  profiler.armed(h).fetch_add(before, std::memory_order_relaxed);
+  armed(h).fetch_add(run, std::memory_order_relaxed);
+  const std::uint64_t before = __atomic_exchange_n(&levels_.core().of_class(slot, h).popped, 0 - run, __ATOMIC_RELAXED);
+  armed(h).fetch_add(before, std::memory_order_relaxed);
 }
 
-void Sampling::arm_all(Slot& slot, std::uint64_t word) noexcept {
-  for (std::size_t c = 1; c < class_count; ++c)
-    arm(slot, SizeClass{static_cast<std::uint16_t>(c)}, word & profile::Profiler::most_period);
+// False: it was not since the profiler was started, and is from now on, with all classes of blocks or that one of objects.
+bool Sampling::is_armed(Slot& slot, SizeClass c, std::uint64_t word) noexcept {
+  const std::uint64_t period = word & profile::Profiler::most_period;
+  // relaxed: one thread arms a slot; what it has not come to yet, another finds as it was before
+  if (is_object(c)) {
+    const HomeClass h = home_class(c, 0);
+    const auto hash = static_cast<std::uint32_t>(word ^ word >> 32);
+    std::uint32_t& by = levels_.core().object_words(slot, h)->armed_by[ObjectClasses::within(h)];
+    if (__atomic_exchange_n(&by, hash, __ATOMIC_RELAXED) == hash) return true;
+    arm(slot, c, period);
+    return false;
+  }
+  if (__atomic_exchange_n(&slot.armed_by, word, __ATOMIC_RELAXED) == word) return true;
+  for (std::size_t each = 1; each < class_count; ++each) arm(slot, SizeClass{static_cast<std::uint16_t>(each)}, period);
+  return false;
 }
 
 // Whether the calling thread's slot has counted down to the allocation that is to be sampled.
 bool Sampling::count_is_over(SizeClass c, std::uint64_t word) noexcept {
   CoreLevel& core = levels_.core();
-  Slot* const chosen = core.current();
+  Slot* const chosen = core.current_for(home_class(c, 0));
   if (chosen == nullptr) return false;
   const auto look = [=, this, &core](Slot& slot) noexcept {
-    // relaxed: one thread arms a slot; what it has not come to yet, another finds as it was before
-    if (__atomic_exchange_n(&slot.armed_by, word, __ATOMIC_RELAXED) != word) {
-      arm_all(slot, word);
-      return false;
-    }
+    if (!is_armed(slot, c, word)) return false;
     const HomeClass h = core.own_word(slot, c);
-    const std::int64_t count = load_count(slot, h);
+    const std::int64_t count = load_count(core.of_class(slot, h).popped);
     if (count >= 0) arm(slot, c, word & profile::Profiler::most_period);
     // relaxed: a number for statistics. That pop has counted, and given nothing: its block counts where it comes from.
-    if (count == 0) profiler.armed(index(h)).fetch_sub(1, std::memory_order_relaxed);
+    if (count == 0) armed(h).fetch_sub(1, std::memory_order_relaxed);
     return count == 0;
   };
   return core.has_sequences() ? look(*chosen) : core.plainly(*chosen, look);
@@ -55,7 +67,7 @@ bool Sampling::count_is_over(SizeClass c, std::uint64_t word) noexcept {
 bool Sampling::is_due(SizeClass c) noexcept {
   Slot* const slot = levels_.core().current();
   return slot == nullptr || __atomic_load_n(&slot->armed_by, __ATOMIC_RELAXED) != profiler.word() ||
-         load_count(*slot, levels_.core().own_word(*slot, c)) == 0;
+         load_count(slot->popped[index(levels_.core().own_word(*slot, c))]) == 0;
 }
 
 void* Sampling::allocate(SizeClass c, std::size_t size, std::size_t align) noexcept {

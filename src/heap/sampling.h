@@ -7,7 +7,8 @@
 // does not matter.
 //
 // A sampled block has a span of its own, as large blocks have: so the page map says "no small block", and free takes the slow
-// path by itself. There the large block's record has the sample's number. The block is as long as others of its class.
+// path by itself. There the large block's record has the sample's number. The block is as long as others of its class. Objects
+// of caches are drawn and told in the same way; what a cache does to them is umem/cache.cpp's.
 #pragma once
 
 #include "heap/large/large.h"
@@ -44,9 +45,9 @@ class Sampling {
   __attribute__((cold, noinline)) void drop_sample(void* p) noexcept;
   __attribute__((cold, noinline)) bool resize(const void* p, std::size_t size) noexcept;
   __attribute__((cold, noinline)) void look_again(void* p, std::size_t size, std::uint32_t sample) noexcept;
+  bool is_armed(level::Slot& slot, SizeClass c, std::uint64_t word) noexcept;
   bool count_is_over(SizeClass c, std::uint64_t word) noexcept;
   void arm(level::Slot& slot, SizeClass c, std::uint64_t period) noexcept;
-  void arm_all(level::Slot& slot, std::uint64_t word) noexcept;
 
   BlockLevels& levels_;
   Large& large_;

@@ -173,6 +173,7 @@ struct Layout {
       TERRACE_FIELD("object.handed_out", heap::ObjectClass, transfers.handed_out),
       TERRACE_FIELD("object.failed", heap::ObjectClass, transfers.failed_refills),
       TERRACE_FIELD("object.refills", heap::ObjectClass, refills),
+      TERRACE_FIELD("object.armed", heap::ObjectClass, armed),
       // Offsets from the heap:
       piece("core.objects", offsetof(Heap, levels_.core_.objects_), sizeof(void*), level::most_object_chunks),
       TERRACE_FIELD("core.budget", Heap, levels_.core_.budget_.limit_),

@@ -42,8 +42,9 @@ struct alignas(object_words_size) ObjectWords {
   Word words[objects_per_chunk];
   Word previous[objects_per_chunk];
   std::uint8_t recent[objects_per_chunk];
-  std::uint64_t popped[objects_per_chunk];
+  std::uint64_t popped[objects_per_chunk];  // as Slot::popped
   std::uint64_t snapshot;
+  std::uint32_t armed_by[objects_per_chunk];  // a hash of profile::Profiler::word() when `popped` of the class was armed
 };
 static_assert(sizeof(ObjectWords) == object_words_size);
 inline constexpr int object_words_offset = offsetof(ObjectWords, words), object_popped_offset = offsetof(ObjectWords, popped);
@@ -58,7 +59,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   /// Blocks popped. The popping thread counts with one plain instruction before the commit. Approximate: an attempt that is
   /// aborted in between counts as well.
   /// With the heap profiler a count begins below 0, and the allocation that finds it at 0 is sampled; what it runs through is
-  /// kept in Profiler::armed(). Without, no count comes to 0.
+  /// kept in Profiler::armed(), or ObjectClass::armed. Without, no count comes to 0.
   std::uint64_t popped[slot_words];
   // Slow paths only:
   SharedCounter refills[slot_classes], spills[slot_classes];  // here, since one number for all slots costs more than the refill

@@ -172,10 +172,8 @@ void destroy(Cache* c) noexcept {
   const int saved = errno;
   caches.remove(*c);
   bool empty = index(c->home) == 0 || heap.remove_objects(c->home);
-  if (!c->has_class) {
-    if (empty) c->home = {};  // its number may become another cache's, and objects may still be freed
-    empty &= c->allocated.read() == c->freed.read();
-  }
+  if (!c->has_class && empty) c->home = {};  // its number may become another cache's, and objects may still be freed
+  empty &= c->allocated.read() == c->freed.read();
   if (options.tells_all) tell_of_end(*c);
   if (empty) {
     heap.free_plain(c);
@@ -223,6 +221,13 @@ void free_past_levels(Cache& c, void* object) noexcept {
   free_raw(c, object);
 }
 
+void free_sampled(Cache& c, void* object) noexcept {
+  if (!is_large_enough(c, object) || !heap.is_sampled(object)) report_invalid_pointer("umem_cache_free", object);
+  c.freed.add();
+  destruct(c, object);
+  heap.free_plain(object);
+}
+
 void* allocate_in_levels(Cache& c) noexcept {
   bool raw = false;
   void* const object = with_reclaim([&] { return heap.levels().allocate_object(c.home, raw); });
@@ -239,6 +244,19 @@ void* allocate_at_hand(const Cache& c) noexcept {
   return has_magazines(c) && !is_debugged(c) ? heap.levels().object_at_hand(c.home) : nullptr;
 }
 
+// It has a block of its own, as malloc's sampled blocks have. Objects that are large blocks are sampled where those are.
+void* allocate_sampled(Cache& c) noexcept {
+  if (!c.has_class || is_debugged(c)) return nullptr;
+  void* const object = heap.sample(heap::class_of(c.home), c.size, c.align);
+  if (object == nullptr) return nullptr;
+  if (!construct(c, object)) {
+    heap.free_plain(object);
+    return nullptr;
+  }
+  c.allocated.add();
+  return object;
+}
+
 void* allocate_slow(Cache& c) noexcept {
   void* const object = is_debugged(c) ? debug_allocate(c) : has_magazines(c) ? allocate_in_levels(c) : allocate_past_levels(c);
   if (object == nullptr) {
@@ -251,7 +269,7 @@ void* allocate_slow(Cache& c) noexcept {
 void free_slow(Cache& c, void* object) noexcept {
   if (object == nullptr) return;
   if (is_debugged(c)) return debug_free(c, object);
-  if (c.has_class && !heap.slabs().is_object_of(c.home, object)) report_invalid_pointer("umem_cache_free", object);
+  if (c.has_class && !heap.slabs().is_object_of(c.home, object)) return free_sampled(c, object);
   if (has_magazines(c)) return heap.levels().free_object(object, c.home);
   free_past_levels(c, object);
 }

@@ -40,7 +40,7 @@ struct umem_cache {
   terrace::heap::HomeClass home;  // of objects or their handles; 0: neither
   bool has_class;                 // objects are its blocks
   bool has_handles;               // handles are
-  // Past the levels: objects that are no blocks of the class. Also who may only look at a cache counts them.
+  // Past the levels: objects that are no blocks of the class, or sampled. Also who may only look at a cache counts them.
   mutable terrace::SharedCounter allocated, freed;
   terrace::SharedCounter failed;  // allocations
   umem_cache* next;
@@ -72,6 +72,8 @@ void destroy(Cache* cache) noexcept;
 
 /// A free object of this slot, for caches without fast path; null: none, or it must be checked first.
 void* allocate_at_hand(const Cache& cache) noexcept;
+/// For an object of the program, after the fast path found none: one that the heap profiler samples. Null: it does not.
+void* allocate_sampled(Cache& cache) noexcept __attribute__((cold, noinline));
 /// After the fast path found no object. Null: no memory, or the constructor failed.
 void* allocate_slow(Cache& cache) noexcept __attribute__((cold, noinline));
 void free_slow(Cache& cache, void* object) noexcept __attribute__((cold, noinline));

@@ -43,6 +43,7 @@ struct ObjectClass {
   bool prepared;           // blocks in magazines are not as they come from the slab
   TransferCounters transfers;
   SharedCounter refills, spills;
+  std::atomic<std::uint64_t> armed;  // pops that the slots' counters run through before they are 0: see level::Slot::popped
   // Number of threads that carry blocks of the class to the slabs, outside of all levels and locks. Raised under the lock of
   // maintenance; removal of the class waits until it is 0.
   std::atomic<unsigned> on_the_way;

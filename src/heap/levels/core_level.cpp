@@ -134,8 +134,11 @@ void CoreLevel::empty_object_words(const Word* held) noexcept {
 
 void CoreLevel::empty_object_words(Slot& slot, HomeClass h, const Word* held) noexcept {
   empty_object_words(held);
-  if (ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h)))
-    release_cap(words->cap[ObjectClasses::within(h)], h);
+  ObjectWords* const words = known_words(slot, ObjectClasses::chunk(h));
+  if (words == nullptr) return;
+  release_cap(words->cap[ObjectClasses::within(h)], h);
+  // relaxed: a wish. The number may become a class of another size.
+  __atomic_store_n(&words->armed_by[ObjectClasses::within(h)], 0U, __ATOMIC_RELAXED);
 }
 
 }  // namespace terrace::heap

@@ -44,6 +44,8 @@ static_assert([] {
 }());
 
 __attribute__((noinline)) void* allocate_plainly(std::size_t size) {
+  // That has missed: a second pop would count on, past the allocation that is to be sampled.
+  if (size <= heap::fast_path.below_page_limit) return heap::allocate_slow(size);
   const std::size_t page = os::page_size();
   if (size % page == 0) return heap::heap.allocate_aligned(size, page);
   if (size % cache_line == 0 && size > heap::SizeRule::fine_max) return heap::heap.allocate_aligned(size, cache_line);
@@ -134,11 +136,15 @@ void release_aligned(void* memory, std::size_t size) {
 }
 
 __attribute__((cold, noinline)) void* allocate_object_rest(umem_cache_t* cache, int flags) {
+  const profile::Entered entered(__builtin_frame_address(0));
   if (!heap::heap.redirected()) {
     if (void* const object = umem::allocate_at_hand(*cache)) return object;
   }
   umem::update_if_due();
-  return debugged(flags, cache, cache->size, [=] { return umem::allocate_slow(*cache); });
+  return debugged(flags, cache, cache->size, [=] {
+    void* const sampled = heap::Sampling::on() ? umem::allocate_sampled(*cache) : nullptr;
+    return sampled != nullptr ? sampled : umem::allocate_slow(*cache);
+  });
 }
 
 constexpr heap::AcrossFork::UpperLocks locks{

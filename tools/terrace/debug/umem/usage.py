@@ -36,9 +36,10 @@ class _Counters:
     def __init__(self, layout: Layout, memory: Memory) -> None:
         self.classes = Classes(layout, memory)
         objects = self.classes.objects
-        self.in_slots, self.in_depots, self.popped = (
-            np.zeros(objects.count, np.int64) for _ in range(3)
-        )
+        self.in_slots, self.in_depots = (np.zeros(objects.count, np.int64) for _ in range(2))
+        # While the heap profiler runs, a slot's counts begin below 0.
+        armed = "armed" in (objects.rows.dtype.names or ())
+        self.popped = ints(objects.rows, "armed") if armed else np.zeros(objects.count, np.int64)
         self._add_slots(layout, memory)
         self._add_depots(layout, memory)
         slabs = objects.slabs()
