@@ -12,7 +12,7 @@ from terrace import launch
 from terrace.arguments import Commands, behind_dashes
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
-from terrace.jdk import agent, apps, fuzz, gtest, jtreg, page, programs, stress, watch
+from terrace.jdk import agent, apps, code, fuzz, gtest, jtreg, page, programs, stress, watch
 from terrace.jdk.build import announce, build_jdk
 from terrace.jdk.installed import find_jdk
 from terrace.jdk.session import HAB, Session, Suite
@@ -52,6 +52,7 @@ def run(checkout: Checkout, level: str, words: list[str]) -> int:
 
 SUITES: dict[str, Callable[[Session], Suite]] = {
     "programs": programs.run,
+    "code": code.run,
     "apps": apps.run,
     "jtreg": jtreg.run,
     "tier1": jtreg.run_tier1,

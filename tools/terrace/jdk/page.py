@@ -18,7 +18,7 @@ from terrace.jdk.source import integration
 from terrace.messages import say
 
 SUITES = (
-    *("programs", "apps", "jtreg", "tier1", "areas", "hab", "gtest", "agent", "watch"),
+    *("programs", "code", "apps", "jtreg", "tier1", "areas", "hab", "gtest", "agent", "watch"),
     *("stress", "fuzz"),
 )
 # A part of them that runs is put to what ran before, on the same level.
