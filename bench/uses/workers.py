@@ -35,7 +35,7 @@ def _load(tasks: int, folder: Path, share: float) -> int:
             raise Failed(f"it has not done {count} tasks in {LOAD_SECONDS:.0f} s")
         time.sleep(0.1)
     if int((folder / "loaded").read_text()) != count:
-        words = (folder / "log").read_text(errors="replace").strip()[-300:]
+        words = (folder / "log").read_text(errors="replace").strip()[:300]
         raise Failed(f"it says that it has done {(folder / 'loaded').read_text()} tasks of {count}: {words}")
     return count
 
@@ -60,7 +60,7 @@ _RUN_WORKERS = [find("python3") or "python3", str(PROGRAMS / "workers.py")]
 
 USES = (
     _use("jvm-native", "JVM: inflaters and direct buffers", ("java", "javac"),
-         ["java", "-Xmx256m", "-XX:MaxDirectMemorySize=1g", "-cp", str(BUILT), "Native"], 1600,
+         ["java", "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", str(BUILT), "Native"], 1600,
          ["javac", "-d", str(BUILT), str(PROGRAMS / "Native.java")],
          more=(Subject("glibc, trimmed by the JVM", {"JAVA_TOOL_OPTIONS": "-XX:TrimNativeHeapInterval=1000"}),)),
     _use("python-workers", "Python: 4 workers", _WORKERS, _RUN_WORKERS, 60),
