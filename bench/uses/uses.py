@@ -138,19 +138,25 @@ def overview(runs: dict[str, list[Run]]) -> list[str]:
 OVERVIEW = ("server", "Terrace, MiB", "glibc", "least other", "over the least", "work over the best", "over glibc's")
 
 
-STYLES = {"glibc": ("black", ":"), "glibc, 2 arenas": ("gray", ":"), TERRACE: ("tab:orange", "-")}
+STYLES = {
+    "glibc": ("black", ":"), "glibc, 2 arenas": ("gray", ":"), "jemalloc": ("tab:blue", "--"), "mimalloc": ("tab:purple", "--"),
+    "tcmalloc": ("tab:green", "--"), TERRACE: ("tab:orange", "-"),
+}
 
 
 def draw(axes: list[Any], all_runs: Runs) -> None:
     """Memory over time; the first round of each allocator, from the moment at which its server answered."""
+    explained: set[str] = set()
     for axis, (name, runs) in zip(axes, all_runs.items(), strict=False):
         for allocator, found in runs.items():
-            color, dash = STYLES.get(allocator, (None, "--"))
+            color, dash = STYLES.get(allocator, ("tab:red", "--"))
             x, y = zip(*found[0]["series"], strict=True)
             axis.plot(x, y, dash, color=color, label=allocator, lw=2 if allocator == TERRACE else 1)
         axis.set(title=USES[name].title, xlabel="seconds", ylabel="MiB")
         axis.set_ylim(bottom=0)
-    axes[0].legend(fontsize="small")
+        if not runs.keys() <= explained:
+            axis.legend(fontsize="small")
+            explained |= runs.keys()
     for axis in axes[len(all_runs):]:
         axis.set_visible(False)
 
