@@ -16,13 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from report import ROOT, Report  # first, as it says what is not here
+
 import databases
 import web
 import workers
 from allocators import TERRACE, Peer
 from interleave import Subject, glibc, preloaded
 from recipe import find
-from report import ROOT, Report  # first, as it says what is not here
 from server import Server
 from use import Use
 from watched import PERIOD_SECONDS, Watch, summary
