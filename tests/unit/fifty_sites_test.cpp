@@ -111,19 +111,13 @@ class FiftySites : public Sampling {
 };
 
 TEST_F(FiftySites, hold_what_is_estimated) {
-  const char* const wanted = std::getenv("TERRACE_PROOF_RUNS");
-  const int runs = wanted != nullptr ? std::atoi(wanted) : 3;
   start(period);
-  unsigned held = 0;
-  for (int run = 0; run < runs; ++run) {
+  expect_estimates_hold(count, [this] {
     allocate();
-    held += sites_that_hold();
+    const unsigned held = sites_that_hold();
     free_all();
-  }
-  // Beyond three standard errors are 0.3 % by chance: 1 % may be, and with few runs six standard errors of that.
-  const double all = runs * count, strays = 0.003 * all;
-  EXPECT_LE(all - held, std::max(all / 100, strays + sigmas * std::sqrt(strays) + 1));
-  std::printf("%u of %.0f estimates within three standard errors\n", held, all);
+    return held;
+  });
 }
 
 }  // namespace

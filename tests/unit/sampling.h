@@ -5,9 +5,12 @@
 #include "heap/heap.h"
 #include "terrace/malloc.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <vector>
@@ -57,5 +60,18 @@ class Sampling : public testing::Test {
     EXPECT_EQ(heap::heap.check_invariants(), nullptr);
   }
 };
+
+/// `held_in_a_run` says of how many of its sites the estimate lies within three standard errors.
+template <class Run>
+void expect_estimates_hold(std::size_t sites, Run held_in_a_run) {
+  const char* const wanted = std::getenv("TERRACE_PROOF_RUNS");
+  const int runs = wanted != nullptr ? std::atoi(wanted) : 3;
+  unsigned held = 0;
+  for (int run = 0; run < runs; ++run) held += held_in_a_run();
+  // Beyond three standard errors are 0.3 % by chance: 1 % may be, and with few runs six standard errors of that.
+  const double all = runs * static_cast<double>(sites), strays = 0.003 * all;
+  EXPECT_LE(all - held, std::max(all / 100, strays + sigmas * std::sqrt(strays) + 1));
+  std::printf("%u of %.0f estimates within three standard errors\n", held, all);
+}
 
 }  // namespace terrace
