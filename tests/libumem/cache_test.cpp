@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -37,7 +38,9 @@ TEST(UmemCache, an_object_is_constructed_once_and_stays_so) {
     p = static_cast<Object*>(umem_cache_alloc(cache, UMEM_DEFAULT));
     ASSERT_EQ(p->mark, mark);
   }
-  EXPECT_LE(c.made, 4) << "one for each cpu that the thread was on";
+  // A sampled object is constructed anew, and destructed when it is freed: at a period of 4 KiB one in 256.
+  const int anew = std::getenv("TERRACE_PROFILE") != nullptr ? 40 : 0;
+  EXPECT_LE(c.made, 4 + anew) << "one for each cpu that the thread was on";
   umem_cache_free(cache, p);
   umem_cache_destroy(cache);
   EXPECT_EQ(c.undone, c.made);
