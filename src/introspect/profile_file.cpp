@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <elf.h>
+#include <sys/procfs.h>
 
 namespace terrace::introspect {
 namespace {
@@ -141,7 +142,7 @@ constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 3) / 
 
 std::size_t ProfileWriter::size_of_notes() const noexcept {
   const std::size_t one = sizeof(Elf64_Nhdr) + sizeof core_name;
-  return 2 * one + sizeof profile::records_per_chunk + 16 + sizeof(ProfileRoom::Range) * room_.file_count +
+  return 3 * one + sizeof profile::records_per_chunk + sizeof(prpsinfo_t) + 16 + sizeof(ProfileRoom::Range) * room_.file_count +
          padded(room_.name_bytes);
 }
 
@@ -189,6 +190,10 @@ void ProfileWriter::put_note(const char (&name)[8], std::uint32_t type, std::siz
 void ProfileWriter::put_notes() noexcept {
   put_note(our_name, mark_of_profile, sizeof records_per_chunk);
   put(&records_per_chunk, sizeof records_per_chunk);
+  prpsinfo_t process{};  // its number alone, which is in the name of its map of code made at run time
+  process.pr_pid = os::process_id();
+  put_note(core_name, NT_PRPSINFO, sizeof process);
+  put(&process, sizeof process);
   const std::uint64_t numbers[2] = {room_.file_count, 1};  // and the unit of offsets
   put_note(core_name, NT_FILE, sizeof numbers + sizeof(ProfileRoom::Range) * room_.file_count + room_.name_bytes);
   put(numbers, sizeof numbers);

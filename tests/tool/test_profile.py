@@ -149,6 +149,22 @@ def test_sites_are_what_called_the_allocator() -> None:
     assert [line.function for line in found[0].callers()] == ["Cache::insert(int)", "main"]
 
 
+def test_of_a_script_the_table_has_its_own_functions() -> None:
+    made = (Line("make", "/shop/shop.py"),), (Line("alloc", "node:buffer", 3),), (Line("JIT"),)
+    script, internal, other = (Location(0x7F1000000000 + i, lines) for i, lines in enumerate(made))
+    scripted = Profile(
+        {
+            (NEW, ORDER, internal, script, other, MAIN): Values(1, 4096),
+            (ORDER, internal, MAIN): Values(1, 1024),
+        },
+        [SHOP, OTHER],
+    )
+    for each in (scripted, decode(encode(scripted), "a.pb.gz")):
+        names = [[at.function for at in (site.line, *site.callers())] for site in sites(each)]
+        assert names == [["make"], ["new_order", "alloc", "main"]]
+    assert "make  shop.py" in shown(scripted)
+
+
 def test_text_says_how_much_and_where() -> None:
     text = shown(profile())
     assert "10.4 MiB" in text and "98.1 %" in text and "cache.h:7" in text

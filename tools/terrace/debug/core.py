@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from terrace.debug import damage
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Segment, Thread, UnreadableError
 from terrace.debug.ptrace import thread_of
+from terrace.debug.sampled import perf_map
 from terrace.debug.target import (
     OF_32_BITS,
     Capture,
@@ -28,11 +29,12 @@ from terrace.debug.target import (
 )
 from terrace.errors import TerraceError
 
-_PRSTATUS, _FPREGS, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
+_PRSTATUS, _FPREGS, _PRPSINFO, _X86_XSTATE, _ARM_TLS = 1, 2, 3, 0x202, 0x401
 _FILE = 0x46494C45
 _PROFILE = 0x5450524F  # our own: src/introspect/profile_file.cpp
 _AUXV = 6  # the auxiliary vector, which has
 _PHDR, _EXECFN = 3, 31  # the program's headers, and its name, which lies on the main stack
+_PID = 24  # in NT_PRPSINFO on machines of 64 bits
 _TID = 32  # in NT_PRSTATUS on machines of 64 bits; the general registers follow at
 _GENERAL = 112
 _GENERAL_END = -8  # and one number comes after them
@@ -144,6 +146,7 @@ class CoreTarget(Target):
     """By its path."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self.title = f"core file {path}"
         try:
             with path.open("rb") as file:
@@ -223,6 +226,14 @@ class CoreTarget(Target):
         if not any(s["p_filesz"] for s in self._loads if s["p_flags"] & _WRITABLE):
             return "has no copy of the program's data: see /proc/PID/coredump_filter in core(5)"
         return super().why_none()
+
+    def perf_map(self) -> perf_map.PerfMap:
+        return perf_map.of_core(self._path, self._pid())
+
+    def _pid(self) -> int:
+        """As the process saw it; 0: it is not said."""
+        data = next((data for kind, data in self._note if kind == _PRPSINFO), b"")
+        return int.from_bytes(data[_PID : _PID + 4], "little")
 
     def descriptors(self) -> list[Described]:
         found = list(described(self.memory, self._mappings))

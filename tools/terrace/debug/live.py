@@ -22,6 +22,7 @@ from terrace.debug.copying import (
     segments,
 )
 from terrace.debug.memory import Bytes, Copy, Mapping, Memory, Thread, UnreadableError, expect_few
+from terrace.debug.sampled import perf_map
 from terrace.debug.target import (
     OF_32_BITS,
     Capture,
@@ -151,6 +152,9 @@ class LiveTarget(Target):
         if not text:
             raise TerraceError(f"process {self.pid} has ended, or has no memory of its own")
         return read_maps(text)
+
+    def perf_map(self) -> perf_map.PerfMap:
+        return perf_map.of_process(self.pid)
 
     def descriptors(self) -> list[Described]:
         return list(described(self.memory, self.mappings()))

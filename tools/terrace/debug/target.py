@@ -9,6 +9,7 @@ from functools import cached_property
 
 from terrace.debug.layout import Layout, UmemLayout
 from terrace.debug.memory import Copy, Mapping, Memory, Thread, UnreadableError
+from terrace.debug.sampled.perf_map import PerfMap
 from terrace.errors import TerraceError
 
 Range = tuple[int, int]
@@ -68,6 +69,10 @@ class Target(ABC):
     def capture(self, select: Select, registers: bool = False) -> Capture:
         """A copy of what `select` chooses of the mappings. Threads of a process that waits have
         no registers, unless those are asked for, which takes stopping them."""
+
+    def perf_map(self) -> PerfMap:
+        """Names of code that was made at run time."""
+        return PerfMap()
 
     @abstractmethod
     def descriptors(self) -> list[Described]:

@@ -40,8 +40,20 @@ class Site:
     def callers(self) -> list[Line]:
         """Of the stack that holds most."""
         stack = max(self.stacks, key=lambda s: abs(self.stacks[s]))
-        lines = list(lines_of(stack))
+        lines = _listed(stack)
         return lines[_first(lines) + 1 :]
+
+
+def _listed(stack: Stack) -> list[Line]:
+    """Of a script its own functions, for which the interpreter allocates; else all."""
+    script = [
+        line
+        for location in stack
+        if location.region is None
+        for line in location.lines
+        if line.file and not line.file.startswith("node:")
+    ]
+    return script or list(lines_of(stack)) or [Line("(no stack)")]
 
 
 def _first(lines: list[Line]) -> int:
@@ -53,7 +65,7 @@ def sites(profile: Profile) -> list[Site]:
     """The largest first."""
     found: dict[tuple[str, str], Site] = {}
     for stack, values in profile.stacks.items():
-        lines = list(lines_of(stack)) or [Line("(no stack)")]
+        lines = _listed(stack)
         line = lines[_first(lines)]
         site = found.setdefault((line.function, line.place), Site(line))
         site.values.add(values)

@@ -21,8 +21,9 @@ class Line(NamedTuple):
 
     @property
     def place(self) -> str:
-        """file.c:12, the file without its directory; "" where that is not known."""
-        return f"{self.file.rpartition('/')[2]}:{self.line}" if self.file and self.line else ""
+        """file.c:12, the file without its directory; what is not known is left out."""
+        name = self.file.rpartition("/")[2]
+        return f"{name}:{self.line}" if name and self.line else name
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ class Stacks:
 
     def __init__(self, target: Target) -> None:
         self.images = Images(target.mappings(), target.memory, target.root)
-        self._symbolizer = Symbolizer(self.images)
+        self._made = target.perf_map()
+        self._symbolizer = Symbolizer(self.images, self._made)
         self._libraries = {f.mapping.path for f in target.heaps if ".so" in f.mapping.path}
 
     def _pcs(self, sample: Sample) -> tuple[int, ...]:
@@ -39,7 +40,7 @@ class Stacks:
         kept: list[int] = []
         for i, pc in enumerate(_joined(unwound, sample.pcs)):
             region = self.images.region(pc - 1)
-            if region is None and i >= len(unwound):
+            if region is None and i >= len(unwound) and self._made.name(pc - 1) is None:
                 break  # what follows is no frame pointer
             if kept or region is None or region.path not in self._libraries:
                 kept.append(pc)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """From addresses of code to functions, inlined ones too, and lines: by drgn, which reads DWARF.
 
-drgn also unwinds a copy of a stack by the program's own tables (.eh_frame). Where drgn can not be
-had, functions are those of the symbol tables, and stacks those that frame pointers give.
+drgn also unwinds a copy of a stack by the program's own tables (.eh_frame), and by frame pointers
+where there is no table. Where drgn can not be had, functions are those of the symbol tables, and
+stacks those that frame pointers give.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from typing import Any
 from terrace.debug.sampled.frames import Line, Location
 from terrace.debug.sampled.images import Images
 from terrace.debug.sampled.known_stacks import KnownStacks
+from terrace.debug.sampled.perf_map import PerfMap, line_of
 from terrace.debug.sampled.table import Copy
 from terrace.debug.symbols import function_in
 
@@ -25,6 +27,9 @@ except ImportError:  # there is none for this machine
 # struct pt_regs of x86-64, and where the table of samples has each: by DWARF's numbers.
 _PT_REGS = "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di orig_ax ip cs flags sp ss"
 _MANGLED = ("_Z", "_R")  # C++, Rust
+# What a called function gives back as it was, with drgn's names.
+_KEPT = {"bx": "rbx", "bp": "rbp", "r12": "r12", "r13": "r13", "r14": "r14", "r15": "r15"}
+_WORD = 8
 _DWARF = "ax dx cx bx si di bp sp r8 r9 r10 r11 r12 r13 r14 r15"
 
 
@@ -47,7 +52,8 @@ def demangled(names: list[str]) -> dict[str, str]:
 class _Drgn:
     """drgn's view of the process: its files at their addresses, and one stack at a time."""
 
-    def __init__(self, images: Images) -> None:
+    def __init__(self, images: Images, made: PerfMap) -> None:
+        self._made = made
         self._stack = (0, b"")
         self._stacks = KnownStacks()
         self.program = drgn.Program(drgn.Platform(drgn.Architecture.X86_64))
@@ -76,6 +82,9 @@ class _Drgn:
             raise drgn.FaultError("not copied", address)
         return data[address - start : address - start + count]
 
+    def _word(self, address: int) -> int:
+        return int.from_bytes(self._read(address, _WORD, 0, False), "little")
+
     def lines(self, address: int) -> list[tuple[str, str, str, int]]:
         """Function, its linker name, file and line: innermost first."""
         found = []
@@ -100,21 +109,45 @@ class _Drgn:
             return known
         values = dict(zip(_DWARF.split(), copy.registers, strict=False))
         self._stack = (values["sp"], copy.data)
-        regs = drgn.Object(self.program, self._registers, {**values, "ip": copy.pc})
         frames: list[tuple[int, int]] = []
+        registers: dict[str, int] | None = {**values, "ip": copy.pc}
+        while registers is not None:
+            registers = self._unwind(registers, frames)
+        return self._stacks.add(copy.pc, values["sp"], frames[1:])
+
+    def _unwind(
+        self, registers: dict[str, int], frames: list[tuple[int, int]]
+    ) -> dict[str, int] | None:
+        """Adds frames up to a trampoline of CPython's, and returns its caller's registers."""
+        regs = drgn.Object(self.program, self._registers, registers)
         for frame in self.program.stack_trace(regs):
             with contextlib.suppress(LookupError):
                 if not frame.is_inline:
                     frames.append((frame.sp, frame.pc))
-        return self._stacks.add(copy.pc, values["sp"], frames[1:])
+                    if self._made.is_trampoline(frame.pc - 1):
+                        return self._above_trampoline(frame)
+        return None
+
+    def _above_trampoline(self, frame: Any) -> dict[str, int] | None:
+        """It has no tables. It keeps all registers, and a word of the stack between its call and
+        its own return address: nothing, or its caller's frame pointer, to which bp points then."""
+        known = frame.registers()
+        values = {name: known[full] for name, full in _KEPT.items() if full in known}
+        try:
+            word, values["ip"] = self._word(frame.sp), self._word(frame.sp + _WORD)
+        except drgn.FaultError:  # the copy ends there
+            return None
+        if values.get("bp") == frame.sp:
+            values["bp"] = word
+        return {**values, "sp": frame.sp + 2 * _WORD}
 
 
 class Symbolizer:
     """A location for each return address."""
 
-    def __init__(self, images: Images) -> None:
-        self._images = images
-        self._drgn = _Drgn(images) if has_unwinder() else None
+    def __init__(self, images: Images, made: PerfMap | None = None) -> None:
+        self._images, self._made = images, made or PerfMap()
+        self._drgn = _Drgn(images, self._made) if has_unwinder() else None
         self._known: dict[int, list[tuple[str, str, str, int]]] = {}
 
     def stack_of(self, copy: Copy) -> tuple[int, ...]:
@@ -153,5 +186,6 @@ class Symbolizer:
     def _unnamed(self, address: int) -> Line:
         image = self._images.image(address)
         if image is None:
-            return Line(f"{address:#x}")
+            name = self._made.name(address - 1)
+            return line_of(name) if name else Line(f"{address:#x}")
         return Line(f"{image.path.rpartition('/')[2]}+{address - image.start:#x}")
