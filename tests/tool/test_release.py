@@ -16,6 +16,8 @@ NAMES = (
     "CMakeLists.txt",
     "include/terrace/version.h",
     "integrations/rust/Cargo.toml",
+    "meson.build",
+    "packaging/vcpkg/vcpkg.json",
     "tools/terrace/__init__.py",
 )
 

@@ -2,7 +2,9 @@
 # As a part of a project that looks at none of its warnings and has no tests of it.
 cmake_minimum_required(VERSION 3.25)
 project(whole LANGUAGES C CXX)
-add_subdirectory(%s terrace)
+include(FetchContent)
+FetchContent_Declare(terrace SOURCE_DIR %s)
+FetchContent_MakeAvailable(terrace)
 foreach(target terrace static)
   add_executable(c_${target} program.c)
   target_link_libraries(c_${target} PRIVATE terrace::${target})

@@ -8,24 +8,25 @@ from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
-from terrace.package import crate, deb, rpm, tar, trying, wheel
+from terrace.package import crate, deb, rpm, sources, tar, trying, wheel
 from terrace.package.making import Source, built_source, sums
 from terrace.prepare import prepare
 
 MAKERS = {
+    "source": sources.make,
     "tar": tar.make,
     "wheel": wheel.make,
     "deb": deb.make,
     "rpm": rpm.make,
     "crate": crate.make,
 }
-OF_SOURCES = ("crate", "deb", "rpm")  # without the libraries of the preset release
+OF_SOURCES = ("source", "crate", "deb", "rpm")  # without the libraries of the preset release
 
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "package",
-        help="make what others install: tar, wheel, deb, rpm, crate",
+        help="make what others install: source, tar, wheel, deb, rpm, crate",
         description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])
@@ -33,7 +34,7 @@ def add_parser(commands: Commands) -> None:
         "--check",
         action="store_true",
         help="make each twice and compare the bytes; as root: install it in a fresh Debian root, "
-        "use it there, remove it (not crate)",
+        "use it there, remove it (not crate; source: a program by each build tool)",
     )
     parser.set_defaults(act=run)
 
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
             say(f"{kind}: the same bytes twice")
             if kind in trying.TRIES:
                 trying.TRIES[kind](source, made[kind], packages / "roots")
-                say(f"{kind}: installed, used and removed in a fresh root")
+                say(f"{kind}: installed, used and removed")
         else:
             made[kind] = MAKERS[kind](source, packages / kind)
     print(write_sums(packages, made), end="")

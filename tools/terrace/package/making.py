@@ -84,6 +84,16 @@ def fresh(directory: Path) -> Path:
     return directory
 
 
+def pack(source: Source, tree: Path, name: str) -> Path:
+    """NAME.tar.gz beside the tree, which is its top: the same bytes for the same files."""
+    result = tree.with_name(f"{name}.tar.gz")
+    owner = ("--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX")
+    order = ("--format=gnu", "--sort=name", f"--mtime=@{source.epoch}")
+    packed = ("--use-compress-program=gzip -n -9", "-cf", str(result))
+    call(["tar", *order, *owner, *packed, tree.name], tree.parent)
+    return result
+
+
 def sums(files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 by name."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

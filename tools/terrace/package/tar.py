@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 from terrace.package import completion, manual
-from terrace.package.making import Source, call, fresh
+from terrace.package.making import Source, call, fresh, pack
 
 
 def make(source: Source, directory: Path) -> list[Path]:
@@ -17,9 +17,4 @@ def make(source: Source, directory: Path) -> list[Path]:
     manual.write(source, tree / "share")
     for archive in tree.rglob("*.a"):
         call(["strip", "--strip-debug", "--enable-deterministic-archives", str(archive)], tree)
-    result = directory / f"{name}.tar.gz"
-    owner = ("--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX")
-    order = ("--format=gnu", "--sort=name", f"--mtime=@{source.epoch}")
-    packed = ("--use-compress-program=gzip -n -9", "-cf", str(result))
-    call(["tar", *order, *owner, *packed, name], directory)
-    return [result]
+    return [pack(source, tree, name)]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from terrace.errors import TerraceError
 from terrace.package.making import Source, call
+from terrace.package.sources import try_source
 
 SUITE = "bookworm"
 PACKAGES = ("gcc", "libc6-dev", "pkgconf", "python3", "python3-venv")
@@ -106,6 +107,7 @@ def try_rpm(source: Source, made: list[Path], roots: Path) -> None:
 
 
 TRIES: dict[str, Callable[[Source, list[Path], Path], None]] = {
+    "source": try_source,
     "tar": try_tar,
     "wheel": try_wheel,
     "deb": try_deb,

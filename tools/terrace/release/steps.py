@@ -14,6 +14,8 @@ from terrace.release import sbom
 
 # Each has the version of CMakeLists.txt: where it stands, as a regular expression.
 _VERSIONS = {
+    "meson.build": r"^project\('terrace', version: '([^']+)'",
+    "packaging/vcpkg/vcpkg.json": r'^  "version": "([^"]+)"',
     "tools/terrace/__init__.py": r'^__version__ = "(\S+)"',
     "integrations/rust/Cargo.toml": r'^version = "(\S+)"',
 }
