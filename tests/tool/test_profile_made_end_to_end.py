@@ -161,11 +161,12 @@ def python() -> list[str]:
     pytest.skip("no Python of 3.12 or later that has perf's trampolines")
 
 
-def node() -> list[str]:
+def node(directory: Path) -> list[str]:
     path = shutil.which("node")
     if path is None:
         pytest.skip("no node")
-    return [path, "--perf-basic-prof", "--interpreted-frames-native-stack"]
+    log = f"--logfile={directory}/v8.log"
+    return [path, "--perf-basic-prof", "--interpreted-frames-native-stack", log]
 
 
 def expect_script(stacks: dict[str, int], *functions: str) -> None:
@@ -196,7 +197,7 @@ def test_a_script_of_python(tmp_path, capsys) -> None:
 
 
 def test_a_script_of_node(tmp_path, capsys) -> None:
-    with with_map(*node(), PROGRAMS / "orders.js") as pid:
+    with with_map(*node(tmp_path), PROGRAMS / "orders.js") as pid:
         expect_script(stacks_of(pid, tmp_path), "takeOrders", "makeOrder")
         assert main(["profile", str(pid)]) == 0
         text = " ".join(capsys.readouterr().out.split())
