@@ -26,6 +26,7 @@ def test_the_last_line_that_has_an_address_names_it() -> None:
     assert found.name(0x7F0000001000) == found.name(0x7F00000010FF) == "py::old:/shop/old.py"
     assert found.name(0x7F0000001080) == found.name(0x7F000000109F) == "Builtin:new one"
     assert found.name(0x7F0000001100) is found.name(0x7F0000000FFF) is found.name(0) is None
+    assert found.name(-1) is None
     assert PerfMap().name(0x7F0000001000) is None
 
 

@@ -51,7 +51,7 @@ class PerfMap:
 
     def name(self, address: int) -> str | None:
         """Of the code at an address."""
-        at = np.uint64(address)
+        at = np.uint64(max(address, 0))  # what seems to be a return address may be 0
         found: Ints = np.flatnonzero((self._starts <= at) & (at < self._ends))
         return self._names[int(found[-1])] if len(found) else None
 

@@ -29,19 +29,30 @@ class Stacks:
     """Names the stacks of one process."""
 
     def __init__(self, target: Target) -> None:
-        self.images = Images(target.mappings(), target.memory, target.root)
+        mappings = target.mappings()
+        self._code = [m for m in mappings if "x" in m.permissions]
+        self.images = Images(mappings, target.memory, target.root)
         self._made = target.perf_map()
         self._symbolizer = Symbolizer(self.images, self._made)
         self._libraries = {f.mapping.path for f in target.heaps if ".so" in f.mapping.path}
 
+    def _is_code(self, address: int) -> bool:
+        """Also such as was made at run time."""
+        return (
+            self.images.region(address) is not None
+            or self._made.name(address) is not None
+            or any(m.start <= address < m.end for m in self._code)
+        )
+
     def _pcs(self, sample: Sample) -> tuple[int, ...]:
-        """Without the library's own functions and what is no code."""
+        """Without the library's own functions, up to what is no code: there the caller of the
+        outermost function was looked for, or a register was no frame pointer."""
         unwound = self._symbolizer.stack_of(sample.copy) if sample.copy is not None else ()
         kept: list[int] = []
-        for i, pc in enumerate(_joined(unwound, sample.pcs)):
+        for pc in _joined(unwound, sample.pcs):
+            if not self._is_code(pc - 1):
+                break
             region = self.images.region(pc - 1)
-            if region is None and i >= len(unwound) and self._made.name(pc - 1) is None:
-                break  # what follows is no frame pointer
             if kept or region is None or region.path not in self._libraries:
                 kept.append(pc)
         return tuple(kept)
