@@ -11,8 +11,6 @@
 
 #include <pthread.h>
 
-using terrace::heap::heap;
-
 namespace terrace::shim {
 
 void before_copy() noexcept { heap::heap.across_fork().before(false); }
@@ -27,45 +25,41 @@ void copied_in_child() noexcept {
   os::Mutex::set_holds_all(held_all);
 }
 
-}  // namespace terrace::shim
-
 namespace {
 
-void before_fork() { heap.across_fork().before(true); }
-void in_parent() { terrace::shim::copied_in_parent(); }
-void in_child() { terrace::shim::copied_in_child(); }
+void before_fork() { heap::heap.across_fork().before(true); }
 
 // As early as constructors go, and the shared object is initialised before any other (-z initfirst): pthread_atfork runs
 // `before` handlers last first and the others first first, so ours are closest to the fork on either side
 // (heap/across_fork.cpp). That is before libc has set `environ`, which it gives to constructors, however.
 #if defined(__GLIBC__)
 __attribute__((constructor(101))) void at_start(int /*count*/, char** /*arguments*/, char** variables) {
-  terrace::os::keep_environment(variables);
+  os::keep_environment(variables);
 #else
 __attribute__((constructor(101))) void at_start() {
-  terrace::os::keep_environment(nullptr);
+  os::keep_environment(nullptr);
 #endif
   // What is asked of the kernel once is asked now, if no allocation has done so: the program may enter a sandbox later.
-  heap.ready();
-  pthread_atfork(before_fork, in_parent, in_child);
-  terrace::introspect::prepare_report();
-  terrace::introspect::prepare_profile_dump();
+  heap::heap.ready();
+  pthread_atfork(before_fork, copied_in_parent, copied_in_child);
+  introspect::prepare_report();
+  introspect::prepare_profile_dump();
 }
 
 __attribute__((destructor(101))) void at_end() {
-  if (heap.checker().on()) heap.checker().sweep("exit");
-  terrace::introspect::report_at_exit();
+  if (heap::heap.checker().on()) heap::heap.checker().sweep("exit");
+  introspect::report_at_exit();
 }
 
 }  // namespace
 
 extern "C" {
 // Called by vfork.S around the system call, in the parent (which is also where the child runs).
-__attribute__((visibility("hidden"))) terrace::heap::FastPathSwitch::Entered terrace_enter_vfork() {
-  return heap.enter_vfork();
-}
+__attribute__((visibility("hidden"))) heap::FastPathSwitch::Entered terrace_enter_vfork() { return heap::heap.enter_vfork(); }
 __attribute__((visibility("hidden"))) void terrace_leave_vfork(std::uint64_t before, std::uint32_t* child_tid, long result) {
   if (child_tid != nullptr && result < 0) terrace::os::end_companion(child_tid);
-  heap.leave_vfork(before);
+  heap::heap.leave_vfork(before);
 }
 }
+
+}  // namespace terrace::shim

@@ -185,9 +185,6 @@ void destroy(Cache* c) noexcept {
 
 namespace {
 
-bool construct(Cache& c, void* object) noexcept {
-  return c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0;
-}
 void destruct(const Cache& c, void* object) noexcept {
   if (c.destruct != nullptr) c.destruct(object, c.private_data);
 }

@@ -66,6 +66,11 @@ struct Wanted {
 /// The cache of the object at p; null: none.
 const Cache* cache_of(const void* p) noexcept;
 
+/// False: the constructor failed.
+inline bool construct(const Cache& c, void* object) noexcept {
+  return c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0;
+}
+
 /// Null: errno is set.
 Cache* create(const Wanted& wanted) noexcept;
 void destroy(Cache* cache) noexcept;

@@ -101,10 +101,6 @@ bool check_tag(const Cache& c, void* object, std::uint64_t state) noexcept {
   return false;
 }
 
-bool construct(const Cache& c, void* object) noexcept {
-  return c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0;
-}
-
 // From allocated to free, but for the record of who did it.
 void make_free(const Cache& c, void* object) noexcept {
   if (has(c, debug_deadbeef)) fill(object, c.verify, freed_pattern);

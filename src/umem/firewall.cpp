@@ -192,7 +192,7 @@ void* allocate_walled(const Cache* c, std::size_t size, std::size_t align, std::
 void* allocate_walled(Cache& c) noexcept {
   void* const object = allocate_walled(&c, c.size, c.align, 0, c.debug);
   if (object == nullptr) return nullptr;
-  if (c.construct == nullptr || c.construct(object, c.private_data, UMEM_DEFAULT) == 0) {
+  if (construct(c, object)) {
     c.allocated.add();
     return object;
   }

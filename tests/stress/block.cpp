@@ -10,7 +10,7 @@
 namespace stress {
 namespace {
 
-constinit LiveRanges live;
+constinit LiveRanges ranges;
 bool failures_allowed = false;  // written before there are threads
 
 constexpr std::size_t stamped_in_full = 64 * 1024;
@@ -73,7 +73,7 @@ void check_stamp(const Block& b, const void* start, std::size_t size, const char
 void claim(Block& b, const char* doing) {
   b.usable = api::malloc_usable_size(b.start);
   if (b.usable < b.size) fail("%s: block %p of %zu bytes has a usable size of %zu", doing, b.start, b.size, b.usable);
-  if (const void* const at = live.claim(b.start, b.usable)) {
+  if (const void* const at = ranges.claim(b.start, b.usable)) {
     fail("%s: block %p of %zu bytes (%zu usable) was handed out twice: %p is in a live block", doing, b.start, b.size, b.usable,
          at);
   }
@@ -130,7 +130,7 @@ void verify(const Block& block, const char* doing) {
 void release(Block& block) {
   if (block.start == nullptr) return;
   verify(block, "free");
-  if (const void* const at = live.release(block.start, block.usable)) fail("free: %p of %p has no owner", at, block.start);
+  if (const void* const at = ranges.release(block.start, block.usable)) fail("free: %p of %p has no owner", at, block.start);
   api::free(block.start);
   block.start = nullptr;
 }
@@ -138,7 +138,7 @@ void release(Block& block) {
 void resize(Block& block, std::size_t size, std::uint64_t owner) {
   verify(block, "realloc");
   const Block before = block;
-  if (const void* const at = live.release(block.start, block.usable)) fail("realloc: %p of %p has no owner", at, block.start);
+  if (const void* const at = ranges.release(block.start, block.usable)) fail("realloc: %p of %p has no owner", at, block.start);
   errno = 0;
   block = {.start = api::realloc(before.start, size), .size = size, .owner = owner};
   if (block.start == nullptr) {

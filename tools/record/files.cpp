@@ -45,11 +45,11 @@ class Name {
   std::size_t length_ = 0;
 };
 
-bool make_name(const char* pattern, std::uint64_t process, int image, char* path) {
+bool make_name(const char* pattern, std::uint64_t pid, int image, char* path) {
   Name name(path);
   for (const char* c = pattern; *c != '\0'; ++c) {
     if (c[0] == '%' && c[1] == 'p') {
-      name.add_number(process);
+      name.add_number(pid);
       ++c;
     } else {
       name.add(*c);
@@ -80,9 +80,9 @@ bool extend(int file, std::uint64_t offset, std::size_t bytes) {
 
 }  // namespace
 
-bool create_file(const char* pattern, std::uint64_t process, char* path) noexcept {
+bool create_file(const char* pattern, std::uint64_t pid, char* path) noexcept {
   for (int image = 1; image <= most_images; ++image) {
-    if (!make_name(pattern, process, image, path)) return false;
+    if (!make_name(pattern, pid, image, path)) return false;
     const int file = open_file(path, O_CREAT | O_EXCL);
     if (file >= 0) {
       close_file(file);

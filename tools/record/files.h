@@ -10,9 +10,9 @@ namespace terrace::record {
 
 inline constexpr std::size_t path_bytes = 4096;
 
-/// Makes a new file with the name `pattern`, %p replaced by the process's id; if that is there already (another program
+/// Makes a new file with the name `pattern`, %p replaced by `pid`; if that is there already (another program
 /// image of the same process), with .2, .3, ... behind it. Writes its name to `path`.
-bool create_file(const char* pattern, std::uint64_t process, char* path) noexcept;
+bool create_file(const char* pattern, std::uint64_t pid, char* path) noexcept;
 
 /// This part of the file, mapped shared; the file grows by it, if need be. Not mapped in children of fork. Null with errno.
 void* map_part(const char* path, std::uint64_t offset, std::size_t bytes) noexcept;

@@ -23,9 +23,9 @@ bool all_zero(const std::byte* from, std::size_t bytes) noexcept {
 
 // One that comes from a slab for the first time has no key.
 bool is_cleared(const void* block, std::size_t size) noexcept {
-  const auto* const words = static_cast<const std::uint64_t*>(block);
-  return words[0] == 0 && (words[1] == 0 || words[1] == key_of(block)) &&
-         all_zero(reinterpret_cast<const std::byte*>(words + 2), size - 2 * sizeof(std::uint64_t));
+  const auto* const word = static_cast<const std::uint64_t*>(block);
+  return word[0] == 0 && (word[1] == 0 || word[1] == key_of(block)) &&
+         all_zero(reinterpret_cast<const std::byte*>(word + 2), size - 2 * sizeof(std::uint64_t));
 }
 
 }  // namespace

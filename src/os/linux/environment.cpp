@@ -22,8 +22,8 @@ namespace terrace::os {
 namespace {
 
 constexpr std::string_view prefixes[] = {"TERRACE_", "UMEM_"};
-constexpr std::string_view names[] = {"TERRACE_RUNG",  "TERRACE_PLACEMENT", "TERRACE_BUDGET", "TERRACE_DECAY_MS",
-                                      "TERRACE_CHECK", "TERRACE_PROFILE",   "TERRACE_STATS",  "TERRACE_STATS_FILE"};
+constexpr std::string_view options[] = {"TERRACE_RUNG",  "TERRACE_PLACEMENT", "TERRACE_BUDGET", "TERRACE_DECAY_MS",
+                                        "TERRACE_CHECK", "TERRACE_PROFILE",   "TERRACE_STATS",  "TERRACE_STATS_FILE"};
 constexpr std::size_t room = 8192;  // a path, and a word for each of the others
 
 // Together, so that a start touches one page.
@@ -45,7 +45,7 @@ void keep(const char* entry) noexcept {
 
 bool is_option(std::string_view word) noexcept {
   const Halves halves = split(word, '=');
-  for (const std::string_view each : names) {
+  for (const std::string_view each : options) {
     if (halves.before == each) return halves.found;
   }
   return false;

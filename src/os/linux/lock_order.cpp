@@ -14,29 +14,29 @@ namespace terrace::os {
 namespace {
 
 constexpr std::size_t ranks = static_cast<std::size_t>(Rank::count_);
-constexpr const char* names[] = {"the list of LAB threads",
-                                 "the draining of LABs",
-                                 "the sidelined buffers",
-                                 "the list of arenas",
-                                 "an arena",
-                                 "the pool of segments",
-                                 "the list of object caches",
-                                 "the opening of the heap",
-                                 "the ladder",
-                                 "the environment",
-                                 "the registry",
-                                 "the quarantine",
-                                 "the pool",
-                                 "the classes of objects",
-                                 "maintenance",
-                                 "the switch of the fast path",
-                                 "the thread slots",
-                                 "a slot",
-                                 "a depot",
-                                 "a class of slabs",
-                                 "the spans",
-                                 "the messages"};
-static_assert(sizeof names / sizeof names[0] == ranks);
+constexpr const char* rank_names[] = {"the list of LAB threads",
+                                      "the draining of LABs",
+                                      "the sidelined buffers",
+                                      "the list of arenas",
+                                      "an arena",
+                                      "the pool of segments",
+                                      "the list of object caches",
+                                      "the opening of the heap",
+                                      "the ladder",
+                                      "the environment",
+                                      "the registry",
+                                      "the quarantine",
+                                      "the pool",
+                                      "the classes of objects",
+                                      "maintenance",
+                                      "the switch of the fast path",
+                                      "the thread slots",
+                                      "a slot",
+                                      "a depot",
+                                      "a class of slabs",
+                                      "the spans",
+                                      "the messages"};
+static_assert(sizeof rank_names / sizeof rank_names[0] == ranks);
 
 LockOrder::Held& held() noexcept { return thread_state().locks; }
 
@@ -53,7 +53,7 @@ std::size_t innermost_from(std::size_t rank) noexcept {
 [[noreturn]] void report(std::size_t waited_for, std::size_t held_rank) noexcept {
   char buf[160];
   Writer line(buf, sizeof buf);
-  line.text("lock order: waits for ").text(names[waited_for]).text(" and holds ").text(names[held_rank]);
+  line.text("lock order: waits for ").text(rank_names[waited_for]).text(" and holds ").text(rank_names[held_rank]);
   line.terminate();
   report_internal(buf);
 }
