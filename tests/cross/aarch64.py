@@ -21,6 +21,7 @@ SKIP = 77
 PREFIX = "aarch64-linux-gnu-"
 FLAGS = ["-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror", '-DTERRACE_VERSION="cross"']
 CXX_FLAGS = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-ftls-model=initial-exec"]
+OF_ONE_FILE = {"operators.cpp": ["-fexceptions"], "no_memory.cpp": ["-fexceptions", "-frtti"]}
 INJECT = "-DTERRACE_INJECT=1"
 MUTANTS = ["WRONG_LENGTH", "TWO_STORES", "SLOT_REREAD", "MISSING_CHECK", "LATE_ROUND", "NOT_COMPARED", "EARLY_COMPARE"]
 SIGNATURE = 0xD428BC00
@@ -69,22 +70,32 @@ def run(*command: object) -> str:
 
 
 def compile_one(source: pathlib.Path, root: pathlib.Path, out: pathlib.Path, extra: list[str]) -> pathlib.Path:
-    target = out / ("_".join(source.relative_to(root).parts) + "".join(extra).replace("-D", "-") + ".o")
+    target = out / ("_".join(source.parts[1:]) + "".join(extra).replace("-D", "-") + ".o")
     if source.suffix == ".S":
         run(PREFIX + "gcc", *extra, "-c", source, "-o", target)
     else:
-        exceptions = {"operators.cpp": ["-fexceptions"], "no_memory.cpp": ["-fexceptions", "-frtti"]}.get(source.name, [])
-        run(PREFIX + "g++", *FLAGS, *CXX_FLAGS, *exceptions, *extra, f"-I{root}/src", f"-I{root}/include", "-c", source, "-o", target)
+        run(PREFIX + "g++", *FLAGS, *CXX_FLAGS, *OF_ONE_FILE.get(source.name, []), *extra, f"-I{root}/src", f"-I{root}/include", "-c", source, "-o", target)
     return target
 
 
+def library_sources(root: pathlib.Path, out: pathlib.Path) -> list[pathlib.Path]:
+    """Those of a directory together: half of the time goes into headers."""
+    sources = sorted((root / "src").rglob("*"))
+    found = [p for p in sources if p.name in OF_ONE_FILE or (p.suffix == ".S" and p.parent.name == "aarch64")]
+    for directory in sorted({p.parent for p in sources if p.suffix == ".cpp"}):
+        together = out / ("_".join(directory.relative_to(root).parts) + ".cpp")
+        together.write_text("".join(f'#include "{p}"\n' for p in sorted(directory.glob("*.cpp")) if p not in found))
+        found.append(together)
+    return found
+
+
 def build(root: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
-    sources = [p for p in sorted((root / "src").rglob("*")) if p.suffix == ".cpp" or (p.suffix == ".S" and p.parent.name == "aarch64")]
-    variants = [(s, []) for s in sources]
-    names = ("heap/levels/block_levels.cpp", "heap/levels/core_level.cpp", "percpu/transaction.cpp", "shim/umem/names.cpp", "arch/aarch64/transaction.S")
-    users = [root / "src" / name for name in names]
-    for source in users:
-        variants.append((source, [INJECT]))
+    sources = library_sources(root, out)
+    variants: list[tuple[pathlib.Path, list[str]]] = [(s, []) for s in sources]
+    transaction = root / "src/arch/aarch64/transaction.S"
+    names = ("heap/levels/block_levels.cpp", "heap/levels/core_level.cpp", "percpu/transaction.cpp", "shim/umem/names.cpp")
+    variants += [(source, [INJECT]) for source in (transaction, *(root / "src" / name for name in names))]
+    for source in (transaction, root / "tests/inject/sequences_under_delay.cpp"):  # it has every sequence
         variants += [(source, [INJECT, f"-DTERRACE_MUTANT_{m}=1"]) for m in MUTANTS]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         objects = list(pool.map(lambda v: compile_one(v[0], root, out, v[1]), variants))

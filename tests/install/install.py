@@ -149,7 +149,7 @@ def check_as_a_part(cmake: str, work: pathlib.Path) -> None:
     for name in ("program.c", "lab.c", "cs.c"):
         shutil.copy(work / name, whole)
     (whole / "CMakeLists.txt").write_text((PROGRAMS / "whole.cmake").read_text() % HERE.parent.parent)
-    run(cmake, "-S", whole, "-B", whole / "build", "-DCMAKE_BUILD_TYPE=Debug")
+    run(cmake, "-S", whole, "-B", whole / "build", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_UNITY_BUILD=ON")
     run(cmake, "--build", whole / "build", "-j", str(os.cpu_count()))
     for name in ("c_terrace", "c_static", "c_lab", "c_cs"):
         run(whole / "build" / name)
