@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,43 @@ def test_samples_have_static_probes() -> None:
     for note in notes:
         (arguments,) = (line for line in note.splitlines() if "Arguments:" in line)
         assert arguments.count("8@") == 3, note
+
+
+def bpftrace(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bpftrace", "-q", "-f", "json", *words],
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+def test_bpftrace_reads_the_probes() -> None:
+    if shutil.which("bpftrace") is None or os.geteuid() != 0:
+        pytest.skip("no bpftrace, or not root")
+    if not Path("/sys/bus/event_source/devices/uprobe").exists():
+        pytest.skip("a kernel without uprobes")
+    if (tried := bpftrace("-e", "BEGIN { exit(); }")).returncode != 0:
+        pytest.skip(f"the kernel does not permit it: {tried.stderr.strip()[-200:]}")
+    if b"otel_memory" not in LIBRARY.read_bytes():
+        pytest.skip("the library was built without systemtap's header")
+    probe = f"usdt:{LIBRARY}:otel_memory:"
+    loop = "import time\nwhile True: time.sleep(len(bytearray(1 << 20)) / (1 << 30))"
+    environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "TERRACE_PROFILE": "64K"}
+    with subprocess.Popen([sys.executable, "-c", loop], env=environment) as process:
+        try:
+            seen = bpftrace(
+                "-p", str(process.pid), "-e",
+                f"{probe}alloc /arg1 > {MIB}/ {{ @blocks = count(); @bytes = sum(arg2); }} "
+                f"{probe}free /arg1 > {MIB}/ {{ @freed = count(); }} interval:s:2 {{ exit(); }}",
+            )  # fmt: skip
+        finally:
+            process.kill()
+    maps: dict[str, int] = {}
+    for line in seen.stdout.splitlines():
+        if line.startswith('{"type": "map"'):
+            maps.update(json.loads(line)["data"])
+    assert maps.keys() == {"@blocks", "@bytes", "@freed"}, seen.stderr
+    # Each is sampled, and stands for hardly more than itself.
+    assert maps["@bytes"] / maps["@blocks"] == pytest.approx(MIB, rel=0.01)
 
 
 def test_a_program_is_read_at_its_exit(program, tmp_path) -> None:
