@@ -4,7 +4,7 @@
 set -eu
 says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
 # What belongs to the system's own book-keeping.
-files() { find / -xdev -regextype egrep -regex '/(proc|tmp|var/(lib/(dpkg|apt)|log|cache/(apt|ldconfig)))' -prune -o -print | sort; }
+files() { find / -xdev -regextype egrep -regex '/(proc|tmp|var/(lib/(dpkg|apt)|log|cache/(apt|debconf|ldconfig)))' -prune -o -print | sort; }
 
 files >before
 apt-get install --yes --no-install-recommends ./*.deb >installed

@@ -2,6 +2,7 @@
 """`terrace package KIND`: makes packages in build/packages; --check tries them."""
 
 import argparse
+import platform
 from pathlib import Path
 
 from terrace.arguments import Commands
@@ -9,7 +10,7 @@ from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
 from terrace.package import crate, deb, rpm, sources, tar, trying, wheel
-from terrace.package.making import Source, built_source, sums
+from terrace.package.making import MACHINES, Source, build_libraries, source_for, sums
 from terrace.prepare import prepare
 
 MAKERS = {
@@ -20,6 +21,7 @@ MAKERS = {
     "rpm": rpm.make,
     "crate": crate.make,
 }
+CROSS = ("tar", "wheel", "deb")  # those that --arch can be given for
 OF_SOURCES = ("source", "crate", "deb", "rpm")  # without the libraries of the preset release
 
 
@@ -31,10 +33,16 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])
     parser.add_argument(
+        "--arch",
+        choices=list(MACHINES),
+        help="architecture that the packages are for (tar, wheel, deb); by Debian's cross compiler "
+        "if it is another than this machine's",
+    )
+    parser.add_argument(
         "--check",
         action="store_true",
-        help="make each twice and compare the bytes; as root: install it in a fresh Debian root, "
-        "use it there, remove it (not crate; source: a program by each build tool)",
+        help="make each twice and compare the bytes; as root: install it in fresh roots of several "
+        "distributions, use it there, remove it (not crate; source: a program by each build tool)",
     )
     parser.set_defaults(act=run)
 
@@ -64,20 +72,22 @@ def write_sums(packages: Path, made: dict[str, list[Path]]) -> str:
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, "package")
-    prepare(checkout, ("package",), ("package",))
-    needs_libraries = options.kind not in OF_SOURCES
-    built = checkout.build / "release"
-    source = built_source(checkout) if needs_libraries else Source(checkout.root, built)
-    packages = checkout.build / "packages"
-    packages.mkdir(exist_ok=True)
+    source = source_for(checkout, MACHINES.get(options.arch, platform.machine()))
+    possible = CROSS if source.is_cross else tuple(MAKERS)
+    if options.kind not in (*possible, "all"):
+        raise TerraceError(f"package {options.kind}: not for another architecture than this one")
+    prepare(checkout, ("package", *(("cross",) if source.is_cross else ())), ("package",))
+    if options.kind not in OF_SOURCES:
+        build_libraries(checkout, source)
+    roots = checkout.build / "packages" / "roots"
+    packages = roots.with_name(source.arch) if source.is_cross else roots.parent
+    packages.mkdir(parents=True, exist_ok=True)
     made: dict[str, list[Path]] = {}
-    for kind in MAKERS if options.kind == "all" else (options.kind,):
+    for kind in possible if options.kind == "all" else (options.kind,):
         if options.check:
             made[kind] = make_twice(kind, source, packages / kind)
             say(f"{kind}: the same bytes twice")
-            if kind in trying.TRIES:
-                trying.TRIES[kind](source, made[kind], packages / "roots")
-                say(f"{kind}: installed, used and removed")
+            trying.try_everywhere(kind, source, made[kind], roots)
         else:
             made[kind] = MAKERS[kind](source, packages / kind)
     print(write_sums(packages, made), end="")

@@ -29,6 +29,7 @@ def make(source: Source, directory: Path) -> list[Path]:
     (sources / "debian" / "changelog").write_text(_changelog(source), encoding="utf-8")
     jobs = f"parallel={available_cpus()}"
     build = ["dpkg-buildpackage", "--build=binary", "--no-sign", "--no-check-builddeps"]
+    build += [f"--host-arch={source.arch}"]
     options = " ".join(filter(None, (os.environ.get("DEB_BUILD_OPTIONS"), jobs)))
     call(build, sources, SOURCE_DATE_EPOCH=source.epoch, DEB_BUILD_OPTIONS=options)
     (changes,) = directory.glob("*.changes")

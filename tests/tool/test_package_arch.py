@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Packages for another architecture: what the cross compiler is asked for, where they are tried."""
+
+import argparse
+import json
+import platform
+
+import pytest
+from conftest import ROOT
+from terrace.checkout import Checkout
+from terrace.errors import TerraceError
+from terrace.package import command, trying
+from terrace.package.making import Source, source_for
+
+
+@pytest.fixture
+def other(monkeypatch):
+    """As on x86-64, whatever this machine is."""
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    return source_for(Checkout(ROOT), "aarch64")
+
+
+def test_the_other_architecture_has_a_preset_with_a_toolchain(other):
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+    (preset,) = (p for p in presets if p["name"] == other.built.name)
+    assert preset["inherits"] == "release"
+    assert (ROOT / preset["toolchainFile"].removeprefix("${sourceDir}/")).exists()
+    assert (other.arch, other.is_cross, other.strip) == ("arm64", True, "aarch64-linux-gnu-strip")
+
+
+def test_this_architecture_has_its_own_tools(other):
+    native = Source(other.root, other.built, "x86_64")
+    assert (native.arch, native.is_cross, native.strip) == ("amd64", False, "strip")
+
+
+@pytest.mark.usefixtures("other")
+@pytest.mark.parametrize("kind", ["rpm", "crate"])
+def test_a_kind_without_a_cross_compiler_is_refused(kind):
+    options = argparse.Namespace(kind=kind, arch="arm64", check=False)
+    with pytest.raises(TerraceError, match=f"package {kind}: not for another architecture"):
+        command.run(options, Checkout(ROOT))
+
+
+def test_ubuntu_is_left_out_without_its_keys_and_said(other, tmp_path, monkeypatch, capsys):
+    native = Source(other.root, other.built, "x86_64")
+    monkeypatch.setattr(trying, "UBUNTU_KEYS", tmp_path / "keys")
+    assert list(trying.suites(native)) == ["bookworm", "trixie"]
+    assert "not tried on Ubuntu" in capsys.readouterr().err
+    (tmp_path / "keys").touch()
+    assert list(trying.suites(native)) == ["bookworm", "trixie", "jammy", "noble"]
+    assert list(trying.suites(other)) == ["bookworm"]
