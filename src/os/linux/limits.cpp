@@ -154,7 +154,8 @@ std::uint64_t resource_limit(int resource) noexcept {
   return told ? limit.rlim_cur : Limits::none;  // RLIM_INFINITY is none
 }
 
-std::uint64_t machine_memory() noexcept {
+// Not inlined: files are read on the stack that is left.
+__attribute__((noinline)) std::uint64_t machine_memory() noexcept {
   struct sysinfo info {};
   if (failed(arch::raw_syscall(SYS_sysinfo, word(&info)))) return Limits::none;
   return std::uint64_t{info.totalram} * info.mem_unit;

@@ -74,6 +74,14 @@ void others() {
   std::free(std::malloc(std::size_t{1} << 45));
 }
 
+// So often that ticks are due within them, and each eighth reads the limits.
+void others_at_ticks() {
+  for (int round = 0; round < 100; ++round) {
+    others();
+    usleep(1000);
+  }
+}
+
 void ticks() {
   for (int round = 0; round < 20; ++round) {
     take(2000, 16, 9000);
@@ -125,7 +133,7 @@ void exhaust() {
   setrlimit(RLIMIT_AS, &before);
 }
 
-constexpr Operation operations[] = {{"small", small},    {"middle", middle}, {"large", large},    {"others", others},
+constexpr Operation operations[] = {{"small", small},    {"middle", middle}, {"large", large},    {"others", others_at_ticks},
                                     {"ticks", ticks},    {"trim", trim},     {"fork", fork_once}, {"exhaust", exhaust},
                                     {"after it", small}, {"trim", trim}};
 
