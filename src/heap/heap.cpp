@@ -228,11 +228,16 @@ void Heap::free_plain(void* p, const char* function) noexcept {
     if (address_of(p) % SizeRule::quantum != 0) report_invalid_pointer(function, p);
     if constexpr (hardened) clear_freed(p, h);
     levels_.free(p, h);
-  } else if (large_.is_block(p)) {
+  } else if (large_.is_block(p) && index(sampling_.object_class_of(p)) == 0) {
     free_large(p);
   } else {
     report_invalid_pointer(function, p);
   }
+}
+
+bool Heap::is_sampled_object(SizeClass c, const void* p) noexcept {
+  if (!spans_.window().contains(p) || index(slabs_.home_class_of(p)) != 0) return false;
+  return large_.is_block(p) && sampling_.object_class_of(p) == c;
 }
 
 bool Heap::trim() noexcept {

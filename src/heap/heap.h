@@ -107,8 +107,10 @@ class Heap {
   /// A block of its own for an allocation of the class, which found none at hand, if it is sampled and there is memory; else
   /// null.
   __attribute__((cold, noinline)) void* sample(SizeClass c, std::size_t size, std::size_t align) noexcept;
-  /// Requires is_plain(p).
-  bool is_sampled(const void* p) noexcept { return index(slabs_.home_class_of(p)) == 0 && large_.sample_of(p) != 0; }
+  /// Whether sample() gave p out as an object of that class.
+  bool is_sampled_object(SizeClass c, const void* p) noexcept;
+  /// Requires is_sampled_object().
+  void free_sampled(void* p) noexcept { free_large(p); }
   bool is_set_aside(const void* p) noexcept { return large_.is_kept_block(p); }
   void take_back(void* p) noexcept {
     large_.set_in_place(p);

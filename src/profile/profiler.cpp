@@ -41,6 +41,7 @@ void Profiler::record(std::uint32_t n, const Block& block) noexcept {
   s.size = block.size;
   s.weighed = block.weighed;
   s.period = block.period;
+  s.object_class = block.object_class;
   s.time = os::coarse_milliseconds();
   s.tid = os::thread_number();
   const void* const frame = Entered::frame();

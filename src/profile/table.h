@@ -40,7 +40,7 @@ struct Sample {
   std::uint32_t next;  // in a list; 0: the last
   std::uint16_t depth;
   std::uint16_t has_copy;
-  std::uint32_t unused;
+  std::uint32_t object_class;  // index of the class of objects; 0: of blocks
   std::uint64_t pcs[most_frames];
 };
 static_assert(sizeof(Sample) == 512);

@@ -219,10 +219,10 @@ void free_past_levels(Cache& c, void* object) noexcept {
 }
 
 void free_sampled(Cache& c, void* object) noexcept {
-  if (!is_large_enough(c, object) || !heap.is_sampled(object)) report_invalid_pointer("umem_cache_free", object);
+  if (!heap.is_sampled_object(heap::class_of(c.home), object)) report_invalid_pointer("umem_cache_free", object);
   c.freed.add();
   destruct(c, object);
-  heap.free_plain(object);
+  heap.free_sampled(object);
 }
 
 void* allocate_in_levels(Cache& c) noexcept {
@@ -247,7 +247,7 @@ void* allocate_sampled(Cache& c) noexcept {
   void* const object = heap.sample(heap::class_of(c.home), c.size, c.align);
   if (object == nullptr) return nullptr;
   if (!construct(c, object)) {
-    heap.free_plain(object);
+    heap.free_sampled(object);
     return nullptr;
   }
   c.allocated.add();

@@ -160,6 +160,15 @@ TEST_F(SampledObjects, are_freed_when_sampling_has_ended) {
   EXPECT_EQ(dropped() - before, sites_.size());
 }
 
+TEST_F(SampledObjects, are_refused_by_others) {
+  start(1);
+  CacheSite site(48, 0, false), other(48, 0, false);
+  void* const p = site.allocate();
+  EXPECT_DEATH(other.free(p), "umem_cache_free.*invalid pointer");
+  EXPECT_DEATH(free(p), "free.*invalid pointer");
+  site.free(p);
+}
+
 TEST_F(SampledObjects, keep_a_cache_that_is_destroyed) {
   start(1);
   CacheSite site(48, 0, true);
