@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.package import command, trying
+from terrace.package import command, roots
 from terrace.package.making import Source, source_for
 
 
@@ -43,9 +43,9 @@ def test_a_kind_without_a_cross_compiler_is_refused(kind):
 
 def test_ubuntu_is_left_out_without_its_keys_and_said(other, tmp_path, monkeypatch, capsys):
     native = Source(other.root, other.built, "x86_64")
-    monkeypatch.setattr(trying, "UBUNTU_KEYS", tmp_path / "keys")
-    assert list(trying.suites(native)) == ["bookworm", "trixie"]
+    monkeypatch.setattr(roots, "UBUNTU_KEYS", tmp_path / "keys")
+    assert list(roots.suites(native)) == ["bookworm", "trixie"]
     assert "not tried on Ubuntu" in capsys.readouterr().err
     (tmp_path / "keys").touch()
-    assert list(trying.suites(native)) == ["bookworm", "trixie", "jammy", "noble"]
-    assert list(trying.suites(other)) == ["bookworm"]
+    assert list(roots.suites(native)) == ["bookworm", "trixie", "jammy", "noble"]
+    assert list(roots.suites(other)) == ["bookworm"]

@@ -173,7 +173,14 @@ def test_the_library_and_the_program_are_of_one_libc(prefix, tmp_path):
     of_glibc = run(script, "true")
     assert of_glibc.returncode == 125
     assert "true is of glibc, and" in of_glibc.stderr
-    (tmp_path / library).rename(tmp_path / "away")
+    (tmp_path / "lib" / "musl").mkdir()
+    shutil.move(tmp_path / library, tmp_path / "lib" / "musl")
+    shutil.copy(prefix / "lib" / "libterrace.so", tmp_path / library)
+    assert run(script, tmp_path / "program").returncode == 0
+    chosen = run(script, tmp_path / "program", env={**os.environ, "TERRACE_LIBRARY": str(tmp_path / library)})
+    assert chosen.returncode == 125
+    assert "program is of musl, and" in chosen.stderr
+    shutil.rmtree(tmp_path / "lib")
     assert run(script, tmp_path / "program").returncode == 125
     shutil.copy(prefix / "lib" / "libterrace.so", tmp_path / "libterrace-preload.so")
     found = run(script, tmp_path / "program", env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)})

@@ -9,7 +9,7 @@ from terrace.arguments import Commands
 from terrace.checkout import Checkout, need_checkout
 from terrace.errors import TerraceError
 from terrace.messages import say
-from terrace.package import crate, deb, rpm, sources, tar, trying, wheel
+from terrace.package import crate, deb, image, rpm, sources, tar, trying, wheel
 from terrace.package.making import MACHINES, Source, build_libraries, source_for, sums
 from terrace.prepare import prepare
 
@@ -20,23 +20,24 @@ MAKERS = {
     "deb": deb.make,
     "rpm": rpm.make,
     "crate": crate.make,
+    "image": image.make,
 }
-CROSS = ("tar", "wheel", "deb")  # those that --arch can be given for
+CROSS = ("tar", "wheel", "deb", "image")  # those that --arch can be given for
 OF_SOURCES = ("source", "crate", "deb", "rpm")  # without the libraries of the preset release
 
 
 def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "package",
-        help="make what others install: source, tar, wheel, deb, rpm, crate",
+        help="make what others install: source, tar, wheel, deb, rpm, crate, image",
         description="Makes packages of this checkout in build/packages, and SHA256SUMS of them.",
     )
     parser.add_argument("kind", choices=[*MAKERS, "all"])
     parser.add_argument(
         "--arch",
         choices=list(MACHINES),
-        help="architecture that the packages are for (tar, wheel, deb); by Debian's cross compiler "
-        "if it is another than this machine's",
+        help="architecture that the packages are for (tar, wheel, deb, image); by Debian's cross "
+        "compiler if it is another than this machine's",
     )
     parser.add_argument(
         "--check",
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
         raise TerraceError(f"package {options.kind}: not for another architecture than this one")
     prepare(checkout, ("package", *(("cross",) if source.is_cross else ())), ("package",))
     if options.kind not in OF_SOURCES:
-        build_libraries(checkout, source)
+        build_libraries(checkout, source, options.kind in ("image", "all"))
     roots = checkout.build / "packages" / "roots"
     packages = roots.with_name(source.arch) if source.is_cross else roots.parent
     packages.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,12 @@ class Source:
         return self.machine != platform.machine()
 
     @property
+    def musl(self) -> Path | None:
+        """Where the library for musl is; there is a preset for this machine's x86-64 alone."""
+        native = self.machine == "x86_64" and not self.is_cross
+        return self.built.with_name("musl") if native else None
+
+    @property
     def strip(self) -> str:
         return f"{self.machine}-linux-gnu-strip" if self.is_cross else "strip"
 
@@ -91,13 +97,17 @@ def source_for(checkout: Checkout, machine: str = platform.machine()) -> Source:
     return Source(checkout.root, checkout.build / preset, machine)
 
 
-def build_libraries(checkout: Checkout, source: Source) -> None:
-    """As the sources are now, by the preset that has the directory's name."""
-    preset = source.built.name
+def build_libraries(checkout: Checkout, source: Source, musl: bool) -> None:
+    """As the sources are now, by the presets that have the directories' names."""
+    wanted: dict[Path, tuple[str, ...]] = {source.built: TARGETS}
+    if musl and source.musl:
+        wanted[source.musl] = ("terrace_shared",)
     with checkout.locked():
-        if not (source.built / "build.ninja").exists():
-            build.configure(checkout, preset, {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"})
-        build.compile_targets(checkout, preset, TARGETS)
+        for built, targets in wanted.items():
+            if not (built / "build.ninja").exists():
+                options = {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"}
+                build.configure(checkout, built.name, options)
+            build.compile_targets(checkout, built.name, targets)
 
 
 def fresh(directory: Path) -> Path:
@@ -107,14 +117,19 @@ def fresh(directory: Path) -> Path:
     return directory
 
 
-def pack(source: Source, tree: Path, name: str) -> Path:
-    """NAME.tar.gz beside the tree, which is its top: the same bytes for the same files."""
-    result = tree.with_name(f"{name}.tar.gz")
+def archive(source: Source, result: Path, directory: Path, member: str, *options: str) -> Path:
+    """The same bytes for the same files."""
     owner = ("--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX")
     order = ("--format=gnu", "--sort=name", f"--mtime=@{source.epoch}")
-    packed = ("--use-compress-program=gzip -n -9", "-cf", str(result))
-    call(["tar", *order, *owner, *packed, tree.name], tree.parent)
+    call(["tar", *order, *owner, *options, "-cf", str(result), member], directory)
     return result
+
+
+def pack(source: Source, tree: Path, name: str) -> Path:
+    """NAME.tar.gz beside the tree, which is its top."""
+    result = tree.with_name(f"{name}.tar.gz")
+    gzip = "--use-compress-program=gzip -n -9"
+    return archive(source, result, tree.parent, tree.name, gzip)
 
 
 def sums(files: Iterable[Path]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def licences(source: Source) -> str:
 
 
 def libraries(checkout: Checkout, source: Source) -> str:
-    build_libraries(checkout, source)
+    build_libraries(checkout, source, musl=True)
     return str(source.built.relative_to(checkout.root))
 
 
