@@ -48,6 +48,9 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--allocators", type=_words, metavar="NAMES", help="default: all that are here; the first is what others are relative to"
     )
+    parser.add_argument(
+        "--also", action="append", default=[], metavar='"NAME VARIABLE=VALUE ..."', help="one of them with more in its environment"
+    )
     parser.add_argument("--rounds", type=int, default=10, help="default 10")
     parser.add_argument("--latency-rounds", type=int, default=5, help="rounds in which each call is timed; default 5")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="where compare.html, .md, .svg, .json and .jsonl go")
@@ -75,7 +78,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
 
 def _subjects(options: argparse.Namespace) -> tuple[list[Subject], dict[str, probed.Said]]:
     """The allocators, and what each says of itself."""
-    found = probed.subjects(options.library, options.peers, options.allocators)
+    found = probed.subjects(options.library, options.peers, options.allocators, options.also)
     if len(found) < 2:
         raise SystemExit("there is nothing to compare: neither the library nor a peer is here")
     try:

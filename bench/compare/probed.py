@@ -21,9 +21,10 @@ class IdleError(Exception):
     """An allocator does not serve the program it is preloaded into: its numbers would be another's."""
 
 
-def subjects(library: Path, peers: Path, names: Sequence[str] | None) -> list[Subject]:
-    found: list[Subject] = load(BENCH / "peers" / "allocators.py", "allocators").subjects(library, peers, names)
-    return found
+def subjects(library: Path, peers: Path, names: Sequence[str] | None, also: Sequence[str]) -> list[Subject]:
+    allocators = load(BENCH / "peers" / "allocators.py", "allocators")
+    found: list[Subject] = allocators.subjects(library, peers, names)
+    return found + [allocators.with_settings(allocators.subjects(library, peers), words) for words in also]
 
 
 def _modules() -> None:

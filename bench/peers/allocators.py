@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The allocators of the comparison: where each one's object is, and what the environment has to say for it."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,3 +65,12 @@ def subjects(library: Path, build_root: Path, names: Sequence[str] | None = None
         if name not in present:
             raise SystemExit(f"{name} is not here; `terrace bench peers` builds it or says what is missing")
     return [present[name] for name in names]
+
+
+def with_settings(subjects: Sequence[Subject], words: str) -> Subject:
+    """An allocator with more in its environment: `NAME VARIABLE=VALUE ...`, which is its name, too."""
+    name, *settings = shlex.split(words) or [""]
+    known = {subject.name: subject for subject in subjects}
+    if name not in known or not all("=" in setting for setting in settings):
+        raise SystemExit(f"{words}: not of the form NAME VARIABLE=VALUE ...; names here: {', '.join(known)}")
+    return Subject(words, known[name].environment | dict(setting.split("=", 1) for setting in settings))

@@ -104,13 +104,13 @@ def mimalloc(site: Site) -> list[Command]:
 
 
 def jemalloc(site: Site) -> list[Command]:
-    """Upstream's configure, with its defaults; the crate has it beside the tree, and it builds where it lies."""
+    """Upstream's configure, with its heap profiler, as distributions have it; the crate has it beside the tree, and it builds where it lies."""
     version = site.crate.version.partition("+")[2]
     return [
         ["cp", "-r", f"{site.sources}/jemalloc/.", str(site.work)],
         ["cp", f"{site.sources}/configure/configure", str(site.work)],
         ["sh", "configure", f"CC={site.compilers.c}", f"CXX={site.compilers.cxx}", f"--with-version={version}", "--disable-static",
-         "--disable-doc"],
+         "--disable-doc", "--enable-prof"],
         ["make", f"-j{site.jobs}", "build_lib_shared"],
     ]
 
