@@ -5,11 +5,10 @@ import json
 import statistics
 from pathlib import Path
 
+from allocators import distributed
 from interleave import AGAIN, Rounds, Subject, Values, glibc, interleaved, measured, median, preloaded, ratio, run
 from report import Report, arguments
 
-# As distributions install them; only those that are there take part.
-PEERS = {"jemalloc": "libjemalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4", "mimalloc": "libmimalloc.so.2"}
 MILLISECONDS = 100
 SETTLE = 3000  # milliseconds of little use after all was freed
 TARGET = 1.3
@@ -18,8 +17,7 @@ MEMORY = ("touched", "1 GiB", "64 threads")
 
 
 def _subjects(library: Path) -> list[Subject]:
-    found = {name: sorted(Path("/usr").glob(f"lib*/*/{file}")) for name, file in PEERS.items()}
-    return [glibc(), preloaded("terrace", library), *(preloaded(name, paths[0]) for name, paths in found.items() if paths)]
+    return [glibc(), preloaded("terrace", library), *distributed()]
 
 
 def _case(subject: Subject, program: Path, name: str, *settings: str) -> Values:

@@ -28,6 +28,10 @@ class Peer:
         return next(found, None)
 
 
+def _installed(name: str, file: str) -> Peer:
+    return Peer(name, installed=(f"/usr/lib/*/{file}", f"/usr/lib*/{file}", f"/usr/local/lib/{file}"))
+
+
 PEERS = (
     # glibc registers the thread's rseq area first and tcmalloc wants one of its own: without the tunable it quietly has a
     # cache per thread instead of one per CPU.
@@ -36,8 +40,14 @@ PEERS = (
     Peer("snmalloc"),
     Peer("jemalloc"),
     Peer("rpmalloc"),
-    Peer("gperftools", installed=("/usr/lib/*/libtcmalloc_minimal.so.4", "/usr/lib*/libtcmalloc_minimal.so.4")),
-    Peer("hoard", installed=("/usr/lib/*/libhoard.so", "/usr/lib*/libhoard.so", "/usr/local/lib/libhoard.so")),
+    _installed("gperftools", "libtcmalloc_minimal.so.4"),
+    _installed("hoard", "libhoard.so"),
+)
+# What a user gets from a distribution, by the names that it has there.
+DISTRIBUTED = (
+    _installed("jemalloc", "libjemalloc.so.2"),
+    _installed("tcmalloc", "libtcmalloc_minimal.so.4"),
+    _installed("mimalloc", "libmimalloc.so.2*"),
 )
 
 
@@ -49,6 +59,12 @@ def _present(library: Path, build_root: Path) -> Iterator[Subject]:
         found = peer.library(build_root)
         if found is not None:
             yield preloaded(peer.name, found, **peer.environment)
+
+
+def distributed() -> list[Subject]:
+    """Those that are installed."""
+    found = [(peer.name, peer.library(Path())) for peer in DISTRIBUTED]
+    return [preloaded(name, library) for name, library in found if library is not None]
 
 
 def subjects(library: Path, build_root: Path, names: Sequence[str] | None = None) -> list[Subject]:

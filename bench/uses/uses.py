@@ -21,7 +21,7 @@ from report import ROOT, Report  # first, as it says what is not here
 import databases
 import web
 import workers
-from allocators import TERRACE, Peer
+from allocators import TERRACE, distributed
 from interleave import Subject, glibc, preloaded
 from recipe import find
 from server import Server
@@ -32,22 +32,13 @@ from workload import Failed
 PURPOSES = ("bench", "uses")
 USES = {use.name: use for use in (*web.USES, *databases.USES, *workers.USES)}
 MIB = 2**20
-PEERS = (
-    Peer("jemalloc", installed=("/usr/lib/*/libjemalloc.so.2",)),
-    Peer("mimalloc", installed=("/usr/lib/*/libmimalloc.so.2*",)),
-    Peer("tcmalloc", installed=("/usr/lib/*/libtcmalloc_minimal.so.4",)),
-)
 Run = dict[str, Any]
 Runs = dict[str, dict[str, list[Run]]]  # by use and allocator
 
 
 def allocators(options: argparse.Namespace, use: Use) -> list[Subject]:
-    found = [glibc(), Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"})]
-    for peer in PEERS:
-        path = peer.library(Path())
-        if path is not None:
-            found.append(preloaded(peer.name, path))
-    found += [*use.more, preloaded(TERRACE, options.library)]
+    arenas = Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"})
+    found = [glibc(), arenas, *distributed(), *use.more, preloaded(TERRACE, options.library)]
     chosen = [subject for subject in found if subject.name in (options.allocator or [subject.name])]
     if not chosen:
         raise Failed(f"allocators here: {'; '.join(subject.name for subject in found)}")
