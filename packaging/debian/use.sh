@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# use.sh: installs the packages of this directory in a root that has Python, a C compiler and pkg-config; uses and removes them.
+# use.sh [emulated]: installs the packages of this directory in a root that has Python, a C compiler, CMake and pkg-config; uses and
+# removes them. Emulated processes can not be traced.
 set -eu
 says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
 # What belongs to the system's own book-keeping.
@@ -21,6 +22,10 @@ bash -c '. /usr/share/bash-completion/completions/terrace && complete -p terrace
 says terrace completion
 gzip -dc /usr/share/man/man3/umem_cache_create.3.gz >page
 says LIBUMEM page
+if [ "${1-}" != emulated ]; then
+  terrace profile --peak -- python3 -c 'bytes(30 << 20)' >profile
+  says '^process .* MiB in .* in use at the peak' profile
+fi
 python3 -m terrace doctor >doctor
 says '^rung in use' doctor
 
@@ -33,7 +38,7 @@ terrace doctor "$on"
 if terrace doctor "$off"; then exit 1; fi
 kill "$on" "$off"
 
-cat >program.c <<'END'
+cat >objects.c <<'END'
 #include <terrace/malloc.h>
 #include <umem.h>
 const char* terrace_options = "TERRACE_STATS=text";
@@ -44,9 +49,13 @@ int main(void) {
 }
 END
 # shellcheck disable=SC2046
-cc program.c -o program $(pkg-config --cflags --libs terrace umem)
-./program 2>table
+cc objects.c -o objects $(pkg-config --cflags --libs terrace umem)
+./objects 2>table
 says '^ *core' table
+cmake -S . -B built >configured
+cmake --build built >compiled
+built/linked >version
+says "$(pkg-config --modversion terrace)" version
 
 cat >runtime.c <<'END'
 #include <terrace/lab.h>

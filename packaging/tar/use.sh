@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# use.sh FILE MACHINE: what a user does with the tar, in a root that has a C compiler and pkg-config and nothing of ours.
+# use.sh FILE MACHINE: what a user does with the tar, in a root that has a C compiler, CMake and pkg-config and nothing of ours.
 set -eu
 says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
 
@@ -21,20 +21,13 @@ says 'linked statically' refused
 LD_PRELOAD=$prefix/lib/libterrace-preload.so cat /proc/self/maps >maps
 says "$prefix/lib/libterrace.so.0" maps
 
-cat >program.c <<'END'
-#include <stdio.h>
-#include <terrace/malloc.h>
-#include <terrace/version.h>
-int main(void) {
-  terrace_free(terrace_malloc(10));
-  puts(terrace_version());
-  return 0;
-}
-END
 # shellcheck disable=SC2046
 cc program.c -o program $(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs terrace) -Wl,-rpath,"$prefix/lib"
 ./program >version
 says "$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --modversion terrace)" version
+cmake -S . -B built -DCMAKE_PREFIX_PATH="$prefix" >configured
+cmake --build built >compiled
+built/linked | cmp - version
 bash -c ". $prefix/share/bash-completion/completions/terrace && complete -p terrace" >completion
 says terrace completion
 says LIBTERRACE "$prefix/share/man/man3/terrace_malloc.3"

@@ -4,7 +4,8 @@
 set -eu
 terrace=$1 python=$2
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+sleeper=
+trap '[ -z "$sleeper" ] || kill $sleeper; rm -rf "$work"' EXIT
 cd "$work"
 says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
 
@@ -35,6 +36,8 @@ if "$python" -c 'import numpy, scipy, elftools, rich' 2>/dev/null; then
   # shellcheck disable=SC2086
   "$terrace" findleaks $sleeper >leaks || [ $? = 1 ]
   says 'leak' leaks
+  "$terrace" profile --peak -- "$python" -c 'bytes(30 << 20)' >profile
+  says '^process .* MiB in .* in use at the peak' profile
 else
   # shellcheck disable=SC2086
   ! "$terrace" findleaks $sleeper 2>refusal
@@ -43,4 +46,5 @@ fi
 # shellcheck disable=SC2086
 kill $sleeper
 wait "$tool" || true
+sleeper=
 echo "wheel: used"

@@ -75,16 +75,12 @@ def test_programs_are_linked_to_the_unpacked_tar(prefix, tmp_path):
         done = run("cc", "program.c", "-o", "program", *flags, f"-Wl,-rpath,{prefix}/lib", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert run(tmp_path / "program").returncode == 0
-    (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(user LANGUAGES C)\n"
-        "find_package(terrace 0.1 REQUIRED)\nadd_executable(found program.c)\n"
-        "target_link_libraries(found PRIVATE terrace::terrace)\n"
-    )
+    shutil.copy(ROOT / "packaging/linked/CMakeLists.txt", tmp_path)
     configured = run("cmake", "-S", ".", "-B", "built", f"-DCMAKE_PREFIX_PATH={prefix}", cwd=tmp_path)
     assert configured.returncode == 0, configured.stderr
     assert run("cmake", "--build", "built", cwd=tmp_path).returncode == 0
-    assert run(tmp_path / "built" / "found").returncode == 0
-    assert f"{prefix}/lib/libterrace.so.0" in run("ldd", tmp_path / "built" / "found").stdout
+    assert run(tmp_path / "built" / "linked").returncode == 0
+    assert f"{prefix}/lib/libterrace.so.0" in run("ldd", tmp_path / "built" / "linked").stdout
 
 
 def terrace_run(prefix, *command, **variables):

@@ -19,7 +19,7 @@ from rich.console import Console
 from terrace.cli import main, parse
 from terrace.debug.sampled.frames import Line, Location, Region
 from terrace.errors import TerraceError
-from terrace.profile import formats, output
+from terrace.profile import command_line, formats
 from terrace.profile.diff import difference
 from terrace.profile.flamegraph import page
 from terrace.profile.model import Profile, Values
@@ -195,8 +195,8 @@ def test_long_names_lose_the_parameters_of_templates_first() -> None:
      ("heap", "pprof"), ("a.folded", "collapsed"), ("a.txt", "text")],
 )  # fmt: skip
 def test_the_format_follows_from_the_file(path: str | None, kind: str) -> None:
-    assert output.chosen_format(None, path) == kind
-    assert output.chosen_format("text", path) == "text"
+    assert command_line.chosen_format(None, path) == kind
+    assert command_line.chosen_format("text", path) == "text"
 
 
 def test_a_period_is_a_number_of_bytes() -> None:

@@ -127,7 +127,8 @@ class Description:
         field = self.field(name)
         return memory.number(base + field.offset, field.size)
 
-    def row(self, name: str, whole: str = "", at: int = 0) -> np.dtype[np.void]:
+    # The type is quoted as numpy 1.21, which Ubuntu 22.04 has, can not evaluate it.
+    def row(self, name: str, whole: str = "", at: int = 0) -> "np.dtype[np.void]":
         """numpy's description of a structure, or of one at an offset in a `whole` one."""
         key = (name, whole, at)
         if key not in self._rows:

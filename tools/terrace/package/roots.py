@@ -15,7 +15,10 @@ from terrace.package.making import Source, call
 DEBIAN = {"bookworm": "main", "trixie": "main"}
 UBUNTU = {"jammy": "main,universe", "noble": "main,universe"}
 UBUNTU_KEYS = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
-PACKAGES = ("apt", "gcc", "libc6-dev", "pkgconf", "python3", "python3-venv")
+PACKAGES = (
+    *("apt", "cmake", "gcc", "libc6-dev", "make", "pkgconf", "python3", "python3-venv"),
+    *("python3-numpy", "python3-pyelftools", "python3-rich", "python3-scipy"),
+)
 
 # With a /proc and process numbers of its own, so that nothing outlives it.
 _ENTER = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -e -c "$1"'

@@ -16,8 +16,14 @@ from terrace.package.roots import Root, fresh_root, suites
 from terrace.package.sources import try_source
 
 
+def linked(source: Source) -> tuple[Path, Path]:
+    """The program that users link, and the CMake file with which they do."""
+    programs = source.root / "tests" / "install" / "programs"
+    return programs / "program.c", source.recipes / "linked" / "CMakeLists.txt"
+
+
 def try_tar(source: Source, made: list[Path], root: Root) -> None:
-    root.bring(*made, source.recipes / "tar" / "use.sh")
+    root.bring(*made, *linked(source), source.recipes / "tar" / "use.sh")
     root.run(f"sh use.sh {made[0].name} {source.machine}")
 
 
@@ -42,7 +48,8 @@ def try_wheel_for_debugging(source: Source, made: list[Path], directory: Path) -
 
 def try_deb(source: Source, made: list[Path], root: Root) -> None:
     root.bring(*(p for p in made if "-dbgsym_" not in p.name), source.recipes / "debian/use.sh")
-    root.run("sh use.sh")
+    root.bring(*linked(source))
+    root.run(f"sh use.sh {'emulated' if source.is_cross else ''}")
 
 
 def try_rpm(source: Source, made: list[Path], root: Root) -> None:
@@ -51,7 +58,7 @@ def try_rpm(source: Source, made: list[Path], root: Root) -> None:
     rpm = ["rpm", "--root", str(root.path)]
     call([*rpm, "--initdb"], root.path)
     call([*rpm, "--install", "--nodeps", *map(str, made)], root.path)
-    root.bring(source.recipes / "rpm" / "use.sh")
+    root.bring(*linked(source), source.recipes / "rpm" / "use.sh")
     root.run("sh use.sh")
     call([*rpm, "--erase", "--nodeps", *(path.name[:-4] for path in made)], root.path)
     left = sorted(set(root.path.rglob("*terrace*")) - set(before))

@@ -133,7 +133,6 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The exit status."""
     if options.watch is not None:
         return _draw(options)
-    options.chosen_format = output.chosen_format(options.format, options.output)
     output.expect_writable(options.output)
     if options.start is not None:
         return switch.start(options.start, switch.bytes_of(options.period), options.frames)

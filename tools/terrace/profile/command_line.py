@@ -2,15 +2,18 @@
 """`terrace profile`: its words. What it needs is not loaded before it is called."""
 
 import argparse
+from pathlib import Path
 
 from terrace.arguments import Commands
 from terrace.checkout import Checkout
 from terrace.prepare import need_modules
 
-MODULES = {
-    "numpy": "numpy", "elftools": "pyelftools", "rich": "rich", "google.protobuf": "protobuf",
-}  # fmt: skip
+MODULES = {"numpy": "numpy", "elftools": "pyelftools", "rich": "rich"}
 _FORMATS = ("pprof", "collapsed", "flamegraph", "speedscope", "text")
+_ENDINGS = {
+    ".html": "flamegraph", ".json": "speedscope", ".collapsed": "collapsed", ".folded": "collapsed",
+    ".txt": "text",
+}  # fmt: skip
 
 
 def add_parser(commands: Commands) -> None:
@@ -59,9 +62,21 @@ def add_parser(commands: Commands) -> None:
     parser.set_defaults(act=act)
 
 
+def chosen_format(name: str | None, path: str | None) -> str:
+    """As asked for; else by the file's ending, pprof for others; a table without a file."""
+    if name is not None:
+        return name
+    return _ENDINGS.get(Path(path).suffix, "pprof") if path else "text"
+
+
 def act(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
-    modules = {**MODULES, "plotly": "plotly"} if options.watch is not None else MODULES
+    options.chosen_format = chosen_format(options.format, options.output)
+    modules = dict(MODULES)
+    if options.watch is not None:
+        modules["plotly"] = "plotly"
+    elif options.chosen_format == "pprof" or options.diff is not None:
+        modules["google.protobuf"] = "protobuf"
     extras = ("debug", "profile", "watch") if options.watch is not None else ("debug", "profile")
     need_modules("profile", modules, extras, checkout)
     from terrace.profile.command import run

@@ -10,23 +10,12 @@ from terrace.errors import TerraceError
 from terrace.messages import say
 from terrace.profile.model import Profile
 
-_ENDINGS = {
-    ".html": "flamegraph", ".json": "speedscope", ".collapsed": "collapsed", ".folded": "collapsed",
-    ".txt": "text",
-}  # fmt: skip
 _VIEWED = {
     "pprof": "`go tool pprof -http=: {}` shows it",
     "flamegraph": "any browser shows it",
     "speedscope": "speedscope shows it",
 }
 _WIDTH = 120  # of a table that is no terminal's
-
-
-def chosen_format(name: str | None, path: str | None) -> str:
-    """As asked for; else by the file's ending, pprof for others; a table without a file."""
-    if name is not None:
-        return name
-    return _ENDINGS.get(Path(path).suffix, "pprof") if path else "text"
 
 
 def expect_writable(path: str | None) -> None:
