@@ -49,3 +49,16 @@ def test_ubuntu_is_left_out_without_its_keys_and_said(other, tmp_path, monkeypat
     (tmp_path / "keys").touch()
     assert list(roots.suites(native)) == ["bookworm", "trixie", "jammy", "noble"]
     assert list(roots.suites(other)) == ["bookworm"]
+
+
+def test_what_is_for_all_architectures_is_listed_once(tmp_path):
+    made = [tmp_path / "deb/run_all.deb", tmp_path / "deb/lib_amd64.deb"]
+    made += [tmp_path / "arm64/deb/run_all.deb", tmp_path / "arm64/deb/lib_arm64.deb"]
+    for path in made:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(path.name)
+    listed = [line.split("  ")[1] for line in command.write_sums(tmp_path, made).splitlines()]
+    assert listed == ["deb/run_all.deb", "deb/lib_amd64.deb", "arm64/deb/lib_arm64.deb"]
+    made[2].write_text("another")
+    with pytest.raises(TerraceError, match="differ"):
+        command.write_sums(tmp_path, made)

@@ -59,23 +59,28 @@ def make_twice(kind: str, source: Source, directory: Path) -> list[Path]:
     return first
 
 
-def write_sums(packages: Path, made: dict[str, list[Path]]) -> str:
-    """SHA256SUMS of the files made of each kind; returns its text."""
-    text = "".join(
-        f"{each}  {kind}/{name}\n"
-        for kind, paths in made.items()
-        for name, each in sums(paths).items()
-    )
+def write_sums(packages: Path, made: list[Path]) -> str:
+    """SHA256SUMS of the files; returns its text. Of those for all architectures one is enough."""
+    once: dict[str, Path] = {}
+    for path in made:
+        if sums([path]) != sums([once.setdefault(path.name, path)]):
+            raise TerraceError(f"{path} and {once[path.name]} differ")
+    lines = (f"{sums([p])[p.name]}  {p.relative_to(packages)}\n" for p in once.values())
+    text = "".join(lines)
     (packages / "SHA256SUMS").write_text(text, encoding="utf-8")
     return text
+
+
+def kinds(source: Source) -> tuple[str, ...]:
+    """What can be made for its machine."""
+    return CROSS if source.is_cross else tuple(MAKERS)
 
 
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, "package")
     source = source_for(checkout, MACHINES.get(options.arch, platform.machine()))
-    possible = CROSS if source.is_cross else tuple(MAKERS)
-    if options.kind not in (*possible, "all"):
+    if options.kind not in (*kinds(source), "all"):
         raise TerraceError(f"package {options.kind}: not for another architecture than this one")
     prepare(checkout, ("package", *(("cross",) if source.is_cross else ())), ("package",))
     if options.kind not in OF_SOURCES:
@@ -83,13 +88,14 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     roots = checkout.build / "packages" / "roots"
     packages = roots.with_name(source.arch) if source.is_cross else roots.parent
     packages.mkdir(parents=True, exist_ok=True)
-    made: dict[str, list[Path]] = {}
-    for kind in possible if options.kind == "all" else (options.kind,):
+    made: list[Path] = []
+    for kind in kinds(source) if options.kind == "all" else (options.kind,):
         if options.check:
-            made[kind] = make_twice(kind, source, packages / kind)
+            files = make_twice(kind, source, packages / kind)
             say(f"{kind}: the same bytes twice")
-            trying.try_everywhere(kind, source, made[kind], roots)
+            trying.try_everywhere(kind, source, files, roots)
         else:
-            made[kind] = MAKERS[kind](source, packages / kind)
+            files = MAKERS[kind](source, packages / kind)
+        made += files
     print(write_sums(packages, made), end="")
     return 0

@@ -37,7 +37,7 @@ def check_all(steps: Iterator[tuple[str, Callable[[], str]]]) -> int:
 def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     """The command."""
     checkout = need_checkout(checkout, options.subcommand)
-    prepare(checkout, ("package",), ("package",))
+    prepare(checkout, ("package", "cross"), ("package",))
     from terrace.release.steps import steps
 
     return check_all(steps(checkout))

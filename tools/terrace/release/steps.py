@@ -8,8 +8,8 @@ from pathlib import Path
 
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.package.command import MAKERS, make_twice, write_sums
-from terrace.package.making import Source, build_libraries, call, source_for
+from terrace.package.command import kinds, make_twice, write_sums
+from terrace.package.making import MACHINES, Source, build_libraries, call, source_for
 from terrace.release import sbom
 
 # Each has the version of CMakeLists.txt: where it stands, as a regular expression.
@@ -62,9 +62,10 @@ def licences(source: Source) -> str:
     return next(line for line in said.splitlines() if line.startswith("* Used licenses"))[2:]
 
 
-def libraries(checkout: Checkout, source: Source) -> str:
-    build_libraries(checkout, source, musl=True)
-    return str(source.built.relative_to(checkout.root))
+def libraries(checkout: Checkout, sources: list[Source]) -> str:
+    for source in sources:
+        build_libraries(checkout, source, musl=True)
+    return " ".join(str(source.built.relative_to(checkout.root)) for source in sources)
 
 
 def interface(source: Source) -> str:
@@ -73,22 +74,29 @@ def interface(source: Source) -> str:
     return ", ".join(line.partition(":")[0] for line in said.splitlines()) + " as recorded"
 
 
-def packages(source: Source, directory: Path) -> str:
-    directory.mkdir(exist_ok=True)
-    made = {kind: make_twice(kind, source, directory / kind) for kind in MAKERS}
+def packages(sources: list[Source], directory: Path) -> str:
+    made = []
+    for source in sources:
+        place = directory / source.arch if source.is_cross else directory
+        place.mkdir(parents=True, exist_ok=True)
+        for kind in kinds(source):
+            made += make_twice(kind, source, place / kind)
     count = len(write_sums(directory, made).splitlines())
-    return f"{count} files, made twice with the same bytes: {' '.join(MAKERS)}"
+    of = "; ".join(f"{source.arch}: {' '.join(kinds(source))}" for source in sources)
+    return f"{count} files, made twice with the same bytes, {of}"
 
 
 def steps(checkout: Checkout) -> Iterator[tuple[str, Callable[[], str]]]:
     """In the order in which they are told; what takes long is last."""
     directory = checkout.build / "packages"
     source = source_for(checkout)
+    arm64 = source_for(checkout, MACHINES["arm64"])
+    sources = [source, *([arm64] if arm64.is_cross else [])]
     yield "version", lambda: version(source)
     yield "changelog", lambda: changelog(source)
     yield "commit", lambda: committed(source)
     yield "licences", lambda: licences(source)
-    yield "libraries", lambda: libraries(checkout, source)
+    yield "libraries", lambda: libraries(checkout, sources)
     yield "interface", lambda: interface(source)
-    yield "packages", lambda: packages(source, directory)
+    yield "packages", lambda: packages(sources, directory)
     yield "contents", lambda: sbom.write(source, directory)
