@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# use.sh: what a user does with the installed packages, in a root that has Python and a C compiler.
+# use.sh: what a user does with the installed packages, in a root that has Python, a C compiler, CMake and pkg-config.
 set -eu
 says() { grep -q -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; exit 1; }; }
 terrace-run cat /proc/self/maps >maps
@@ -12,7 +12,9 @@ says usr listing
 says core table
 terrace run --quiet --library umem -- cat /proc/self/maps >maps
 says '/usr/lib64/libumem_malloc.so.1' maps
-cat >program.c <<'END'
+terrace profile --peak -- python3 -c 'bytes(30 << 20)' >profile
+says '^process .* MiB in .* in use at the peak' profile
+cat >objects.c <<'END'
 #include <terrace/malloc.h>
 #include <umem.h>
 int main(void) {
@@ -22,7 +24,11 @@ int main(void) {
 }
 END
 # shellcheck disable=SC2046
-cc program.c -o program $(PKG_CONFIG_PATH=/usr/lib64/pkgconfig pkg-config --cflags --libs terrace umem) -Wl,-rpath,/usr/lib64
-TERRACE_STATS=text ./program 2>table
+cc objects.c -o objects $(PKG_CONFIG_PATH=/usr/lib64/pkgconfig pkg-config --cflags --libs terrace umem) -Wl,-rpath,/usr/lib64
+TERRACE_STATS=text ./objects 2>table
 says '^ *core' table
+cmake -S . -B built -Dterrace_DIR=/usr/lib64/cmake/terrace >configured
+cmake --build built >compiled
+LD_LIBRARY_PATH=/usr/lib64 built/linked >version
+says "$(PKG_CONFIG_PATH=/usr/lib64/pkgconfig pkg-config --modversion terrace)" version
 echo "rpm: used"
