@@ -182,15 +182,20 @@ class Compiler:
             *(f"-I{path}" for path in include),
         ]
 
+    def _included(self, name: str) -> Path:
+        return self.generated / f"{name.replace('/', '-')}.d"
+
     def check(self, name: str, level: tuple[str, ...]) -> str:
         """What the compiler says of a file of the tree; "" if it is content."""
         command = [*self._command(level), "-fsyntax-only", "-x", "c++", str(self.tree / name)]
+        if level == RELEASE:
+            command += ["-MMD", "-MF", str(self._included(name))]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.stderr or f"exit status {done.returncode}" if done.returncode else ""
 
     def headers(self, name: str) -> set[str]:
-        """The tree's files that a file includes."""
-        words = run_tool([*self._command(RELEASE), "-MM", str(self.tree / name)]).split()
+        """The tree's files that a file includes. Requires that it was checked as RELEASE."""
+        words = self._included(name).read_text().split()
         below = f"{self.tree}/"
         return {word.removeprefix(below) for word in words if word.startswith(below)}
 

@@ -164,8 +164,8 @@ TEST_F(SampledObjects, are_refused_by_others) {
   start(1);
   CacheSite site(48, 0, false), other(48, 0, false);
   void* const p = site.allocate();
-  EXPECT_DEATH(other.free(p), "umem_cache_free.*invalid pointer");
-  EXPECT_DEATH(free(p), "free.*invalid pointer");
+  EXPECT_DEATH(other.free(p), "terrace: umem_cache_free.*invalid pointer");
+  EXPECT_DEATH(terrace_free(p), "terrace: .*free.*invalid pointer");
   site.free(p);
 }
 
