@@ -48,6 +48,18 @@ TERRACE_UNSANITIZED std::uint64_t word_at(std::uintptr_t address) noexcept {
   return word;
 }
 
+// What is on the stack is not all one function's, and a checked memcpy may say so.
+TERRACE_UNSANITIZED void copy_words(void* to, std::uintptr_t from, std::size_t words) noexcept {
+#if defined(__x86_64__)
+  __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
+#else
+  for (std::size_t i = 0; i < words; ++i) {
+    const std::uint64_t word = word_at(from + i * sizeof word);
+    std::memcpy(static_cast<std::byte*>(to) + i * sizeof word, &word, sizeof word);
+  }
+#endif
+}
+
 }  // namespace
 
 TERRACE_UNSANITIZED unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noexcept {
@@ -104,11 +116,7 @@ TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy) n
   std::uintptr_t end = sp;
   while (end - sp < sizeof copy.data && readable.has(end)) end = round_up(end + 1, smallest_page);
   copy.bytes = min_of<std::uint64_t>(end - sp, sizeof copy.data);
-  // By words: what is on the stack is not all this function's, and a checked memcpy may say so.
-  for (std::uint64_t i = 0; i < copy.bytes; i += sizeof(std::uint64_t)) {
-    const std::uint64_t word = word_at(sp + i);
-    std::memcpy(copy.data + i, &word, sizeof word);
-  }
+  copy_words(copy.data, sp, copy.bytes / sizeof(std::uint64_t));
 }
 
 }  // namespace terrace::os
