@@ -104,7 +104,7 @@ def mimalloc(site: Site) -> list[Command]:
 
 
 def jemalloc(site: Site) -> list[Command]:
-    """Upstream's configure, with its heap profiler, as distributions have it; the crate has it beside the tree, and it builds where it lies."""
+    """Upstream's configure, with the heap profiler that distributions have; the crate has it beside the tree, and it builds there."""
     version = site.crate.version.partition("+")[2]
     return [
         ["cp", "-r", f"{site.sources}/jemalloc/.", str(site.work)],

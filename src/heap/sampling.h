@@ -28,7 +28,7 @@ class Sampling {
   __attribute__((cold, noinline)) void* allocate(SizeClass c, std::size_t size, std::size_t align) noexcept;
   /// Of a large block, which was just allocated.
   __attribute__((cold, noinline)) void look_at(void* p, std::size_t size) noexcept;
-  /// The class of the sampled object that a large block stands for; 0: none.
+  /// Of a large block: the class of the sampled object that it stands for; 0: none.
   SizeClass object_class_of(const void* p) noexcept {
     const std::uint32_t sample = large_.sample_of(p);
     return SizeClass{static_cast<std::uint16_t>(sample == 0 ? 0 : profile::profiler.table().at(sample).object_class)};
