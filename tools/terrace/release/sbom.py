@@ -4,6 +4,7 @@
 import json
 import re
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def document(source: Source, sums: dict[str, str]) -> dict[str, Any]:
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": f"terrace-{source.version}",
-        "documentNamespace": f"https://example.org/spdx/terrace-{source.version}-{created}",
+        "documentNamespace": uuid.uuid5(uuid.NAMESPACE_OID, created + str(files)).urn,
         "creationInfo": {"created": created, "creators": ["Tool: terrace release"]},
         "packages": [ours, *files, *inside, *needed],
         "relationships": [
