@@ -6,6 +6,8 @@ Each has add_parser(), which describes the command's words, and what is done the
 
 import argparse
 import importlib
+import os
+import signal
 import sys
 
 from terrace import __version__, messages
@@ -54,16 +56,25 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
+def _act(options: argparse.Namespace) -> int:
+    """The exit status, once all output is written."""
+    try:
+        return int(options.act(options, find_checkout()))
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit status; what a person can mend is one line on stderr, no traceback."""
     options = parse(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(options.act(options, find_checkout()))
+        return _act(options)
     except TerraceError as error:
         messages.say(str(error), always=True)
         return error.status
     except KeyboardInterrupt:
         return 130
-    finally:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 128 + signal.SIGPIPE

@@ -2,8 +2,6 @@
 """From the words of the command line to a target and a report."""
 
 import argparse
-import os
-import sys
 
 from terrace.debug import damage, reports
 from terrace.debug.target import Target
@@ -20,15 +18,11 @@ def parse_address(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """The exit status."""
     target = reports.open_target(options.target)
-    try:
-        with damage.expected(options.subcommand):
-            report, status = _report(target, options)
-        for line in report:
-            print(line)
-        return status
-    except BrokenPipeError:  # nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    with damage.expected(options.subcommand):
+        report, status = _report(target, options)
+    for line in report:
+        print(line)
+    return status
 
 
 def _users(options: argparse.Namespace) -> list[str]:

@@ -3,7 +3,6 @@
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from terrace import launch, messages
@@ -136,19 +135,16 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
     output.expect_writable(options.output)
     if options.start is not None:
         return switch.start(options.start, switch.bytes_of(options.period), options.frames)
-    try:
-        if options.diff is not None:
-            from terrace.profile.pprof import load
+    if options.diff is not None:
+        from terrace.profile.pprof import load
 
-            before, after = map(load, options.diff)
-            output.write(after, options.chosen_format, options.output, before)
-        elif not options.words:
-            raise TerraceError("profile: name a process, a core file, or -- PROGRAM", 2)
-        elif _is_target(options.words):
-            profile = of_target(options.words[0], options)
-            output.write(profile, options.chosen_format, options.output)
-        else:
-            return run_program(options.words, options, checkout)
-    except BrokenPipeError:  # nobody reads on
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        before, after = map(load, options.diff)
+        output.write(after, options.chosen_format, options.output, before)
+    elif not options.words:
+        raise TerraceError("profile: name a process, a core file, or -- PROGRAM", 2)
+    elif _is_target(options.words):
+        profile = of_target(options.words[0], options)
+        output.write(profile, options.chosen_format, options.output)
+    else:
+        return run_program(options.words, options, checkout)
     return 0
