@@ -14,6 +14,11 @@ unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noe
 
 /// Registers and the top of the stack, from which somebody else unwinds by the tables of the program.
 struct StackCopy {
+#if defined(__aarch64__)
+  static constexpr std::size_t stack_pointer = 12;  // its number among the registers
+#else
+  static constexpr std::size_t stack_pointer = 7;
+#endif
   std::uint64_t bytes;                                // in data
   std::uint64_t pc;                                   // where the registers were as below
   std::uint64_t registers[16];                        // x86-64: by DWARF's numbers; aarch64: x19 to x30, sp. Others: 0

@@ -141,6 +141,7 @@ TEST(Frames, are_followed_as_far_as_they_go) {
   EXPECT_EQ(os::follow_frames(loop, pcs, 8), 1U);
   const std::uintptr_t wild[2] = {reinterpret_cast<std::uintptr_t>(loop) + 512 * 1024 * 1024, 0x1234567};
   EXPECT_EQ(os::follow_frames(wild, pcs, 8), 1U);
+  EXPECT_EQ(os::follow_frames(wild, pcs, 8), 1U);  // there was no memory the first time
   EXPECT_EQ(os::follow_frames(nullptr, pcs, 8), 0U);
 }
 
@@ -156,6 +157,16 @@ TEST(Frames, are_copied_with_the_registers) {
     found = found || word == mark;
   }
   EXPECT_TRUE(found);
+}
+
+TEST(Frames, are_copied_without_what_lies_above_the_stack) {
+  std::thread([] {
+    const auto copy = std::make_unique<os::StackCopy>();
+    os::copy_stack(*copy);
+    const std::uint64_t end = copy->registers[os::StackCopy::stack_pointer] + copy->bytes;
+    EXPECT_LE(end, std::uint64_t{pthread_self()});
+    EXPECT_GE(copy->bytes, 64U);
+  }).join();
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include "os/frames.h"
 
 #include "base/bits.h"
+#include "os/auxv.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 
 #include <cerrno>
 #include <cstring>
+#include <sys/auxv.h>
 
 #define TERRACE_UNSANITIZED __attribute__((no_sanitize("address"), no_sanitize("thread")))
 
@@ -16,11 +18,13 @@ namespace {
 constexpr std::size_t most_between_frames = 1024 * 1024;
 #if defined(__aarch64__)
 constexpr std::uint64_t code_bits = (std::uint64_t{1} << 48) - 1;  // above may be a signature of the return address
-constexpr std::size_t stack_pointer = 12;
 #else
 constexpr std::uint64_t code_bits = ~std::uint64_t{0};
-constexpr std::size_t stack_pointer = 7;
 #endif
+
+// The calling thread found no memory there last: the kernel's "no" takes ten times as long as its "yes". Should some be mapped
+// later, a stack that reaches it ends there.
+constinit thread_local std::uintptr_t unreadable_page = 0;
 
 /// The page that was found to be readable last.
 class Readable {
@@ -28,9 +32,11 @@ class Readable {
   explicit Readable(std::uintptr_t known) noexcept : page_(known / smallest_page) {}
   bool has(std::uintptr_t address) noexcept {
     const std::uintptr_t page = address / smallest_page;
-    if (page != page_ && !ask(page * smallest_page)) return false;
-    page_ = page;
-    return true;
+    if (page == page_) return true;
+    if (page == unreadable_page) return false;
+    const bool is_readable = ask(page * smallest_page);
+    (is_readable ? page_ : unreadable_page) = page;
+    return is_readable;
   }
 
  private:
@@ -58,6 +64,16 @@ TERRACE_UNSANITIZED void copy_words(void* to, std::uintptr_t from, std::size_t w
     std::memcpy(static_cast<std::byte*>(to) + i * sizeof word, &word, sizeof word);
   }
 #endif
+}
+
+// Frames end below the thread's own variables, which libc puts above its stack, and those of the first thread below the
+// process' arguments and environment, which are nobody's business.
+std::uintptr_t end_of_frames(std::uintptr_t from, std::size_t most) noexcept {
+  std::uintptr_t end = from + most;
+  const std::uintptr_t limits[] = {address_of(&unreadable_page), auxiliary_value(AT_RANDOM)};
+  for (const std::uintptr_t limit : limits)
+    if (from < limit && limit < end) end = round_down(limit, sizeof limit);
+  return end;
 }
 
 }  // namespace
@@ -111,11 +127,12 @@ TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy) n
       : "r"(&copy.pc), "r"(copy.registers)
       : "x9", "memory");
 #endif
-  const std::uintptr_t sp = copy.registers[stack_pointer];
+  const std::uintptr_t sp = copy.registers[StackCopy::stack_pointer];
   Readable readable(sp);
+  const std::uintptr_t most = end_of_frames(sp, sizeof copy.data);
   std::uintptr_t end = sp;
-  while (end - sp < sizeof copy.data && readable.has(end)) end = round_up(end + 1, smallest_page);
-  copy.bytes = min_of<std::uint64_t>(end - sp, sizeof copy.data);
+  while (end < most && readable.has(end)) end = round_up(end + 1, smallest_page);
+  copy.bytes = min_of(end, most) - sp;
   copy_words(copy.data, sp, copy.bytes / sizeof(std::uint64_t));
 }
 
