@@ -43,7 +43,7 @@ def add_parser(commands: Commands) -> None:
         "--check",
         action="store_true",
         help="make each twice and compare the bytes; as root: install it in fresh roots of several "
-        "distributions, use it there, remove it (not crate; source: a program by each build tool)",
+        "distributions, use it there, remove it (crate and source: a program by each build tool)",
     )
     parser.set_defaults(act=run)
 

@@ -46,6 +46,10 @@ def try_wheel_for_debugging(source: Source, made: list[Path], directory: Path) -
     call(["sh", use, f"{directory}/new/bin/terrace", python], directory)
 
 
+def try_crate(source: Source, made: list[Path], directory: Path) -> None:
+    call(["sh", str(source.recipes / "crate" / "use.sh"), *map(str, made)], directory)
+
+
 def try_deb(source: Source, made: list[Path], root: Root) -> None:
     root.bring(*(p for p in made if "-dbgsym_" not in p.name), source.recipes / "debian/use.sh")
     root.bring(*linked(source))
@@ -74,6 +78,7 @@ IN_ROOTS: dict[str, Callable[[Source, list[Path], Root], None]] = {
 }
 HERE: dict[str, Callable[[Source, list[Path], Path], None]] = {  # in an empty directory
     "source": try_source,
+    "crate": try_crate,
     "wheel": try_wheel_for_debugging,
 }
 
@@ -86,7 +91,7 @@ def _try_in_roots(kind: str, source: Source, made: list[Path], roots: Path) -> N
 
 
 def try_everywhere(kind: str, source: Source, made: list[Path], roots: Path) -> None:
-    """In a fresh root of each suite, and on this machine; there is no way to try a crate."""
+    """In a fresh root of each suite, and on this machine."""
     if kind in IN_ROOTS or kind == "image":
         if os.geteuid() != 0:
             raise TerraceError("package --check makes roots of distributions, which only root can")
