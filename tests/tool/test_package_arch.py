@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from terrace.checkout import Checkout
 from terrace.errors import TerraceError
-from terrace.package import command, roots
+from terrace.package import command, roots, trying
 from terrace.package.making import Source, source_for
 
 
@@ -49,6 +49,25 @@ def test_ubuntu_is_left_out_without_its_keys_and_said(other, tmp_path, monkeypat
     (tmp_path / "keys").touch()
     assert list(roots.suites(native)) == ["bookworm", "trixie", "jammy", "noble"]
     assert list(roots.suites(other)) == ["bookworm"]
+
+
+def test_a_suite_whose_archive_is_out_of_reach_is_left_out_and_said(tmp_path, monkeypatch, capsys):
+    def make(_source, suite, _roots):
+        if suite in unreachable:
+            raise TerraceError(
+                "mmdebstrap failed (25):\nE: apt-get update failed\nE: failed to run"
+            )
+
+    monkeypatch.setattr(trying, "suites", lambda _source: {"bookworm": "main", "noble": "main"})
+    monkeypatch.setattr(trying, "full_archive", make)
+    native = Source(ROOT, ROOT)
+    unreachable = ["noble"]
+    assert list(trying.available_suites(native, tmp_path)) == ["bookworm"]
+    said = "terrace: not tried on noble: no root can be made: E: apt-get update failed\n"
+    assert capsys.readouterr().err == said
+    unreachable = ["bookworm"]
+    with pytest.raises(TerraceError, match="mmdebstrap failed"):
+        list(trying.available_suites(native, tmp_path))
 
 
 def test_what_is_for_all_architectures_is_listed_once(tmp_path):

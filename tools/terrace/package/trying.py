@@ -4,7 +4,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from terrace.errors import TerraceError
@@ -12,7 +12,7 @@ from terrace.messages import say
 from terrace.package.emulation import emulated
 from terrace.package.image_trying import try_image
 from terrace.package.making import Source, call
-from terrace.package.roots import Root, fresh_root, suites
+from terrace.package.roots import Root, fresh_root, full_archive, suites
 from terrace.package.sources import try_source
 
 
@@ -83,8 +83,23 @@ HERE: dict[str, Callable[[Source, list[Path], Path], None]] = {  # in an empty d
 }
 
 
+def available_suites(source: Source, roots: Path) -> Iterator[str]:
+    """Those that a root can be made of, from an archive that may be out of reach; one must be."""
+    for number, suite in enumerate(suites(source)):
+        try:
+            full_archive(source, suite, roots)
+        except TerraceError as error:
+            if number == 0:
+                raise
+            reasons = [line for line in str(error).splitlines() if line.startswith("E: ")]
+            reason = reasons[0] if reasons else "mmdebstrap failed"
+            say(f"not tried on {suite}: no root can be made: {reason}")
+        else:
+            yield suite
+
+
 def _try_in_roots(kind: str, source: Source, made: list[Path], roots: Path) -> None:
-    for suite in suites(source):
+    for suite in available_suites(source, roots):
         with fresh_root(source, suite, roots) as root:
             IN_ROOTS[kind](source, made, root)
         say(f"{kind}: installed, used and removed in a fresh root of {suite}")
