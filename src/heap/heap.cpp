@@ -300,6 +300,7 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
   std::size_t have = class_size(c);
   if (have == 0) {
     have = usable_size(p, "realloc");
+    if (index(sampling_.object_class_of(p)) != 0) report_invalid_pointer("realloc", p);
     if (sampling_.stays(p, size)) return p;
     if (size > SizeRule::largest) {
       const std::uint32_t sample = large_.sample_of(p);

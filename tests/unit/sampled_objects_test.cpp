@@ -163,9 +163,11 @@ TEST_F(SampledObjects, are_freed_when_sampling_has_ended) {
 TEST_F(SampledObjects, are_refused_by_others) {
   start(1);
   CacheSite site(48, 0, false), other(48, 0, false);
-  void* const p = site.allocate();
+  void* p = site.allocate();
   EXPECT_DEATH(other.free(p), "terrace: umem_cache_free.*invalid pointer");
   EXPECT_DEATH(terrace_free(p), "terrace: .*free.*invalid pointer");
+  for (const std::size_t size : {40U, 4000U, 300'000U})
+    EXPECT_DEATH(p = terrace_realloc(p, size), "terrace: realloc.*invalid pointer");
   site.free(p);
 }
 
