@@ -51,7 +51,7 @@ constexpr double one_minus_exp(double x) noexcept {
   if (x > all) return 1;
   int halvings = 0;
   for (; x > small; ++halvings) x /= 2;
-  double y = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5))));
+  double y = x * (1 - x * (1.0 / 2) * (1 - x * (1.0 / 3) * (1 - x * (1.0 / 4) * (1 - x * (1.0 / 5)))));
   for (; halvings != 0; --halvings) y *= 2 - y;  // of x, then of 2 x
   return y;
 }
