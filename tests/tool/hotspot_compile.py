@@ -8,6 +8,7 @@ libjvm. Any JDK can run the generators, and g++ finds what is wrong in a file in
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -182,21 +183,31 @@ class Compiler:
             *(f"-I{path}" for path in include),
         ]
 
-    def _included(self, name: str) -> Path:
-        return self.generated / f"{name.replace('/', '-')}.d"
-
-    def check(self, name: str, level: tuple[str, ...]) -> str:
-        """What the compiler says of a file of the tree; "" if it is content."""
-        command = [*self._command(level), "-fsyntax-only", "-x", "c++", str(self.tree / name)]
-        if level == RELEASE:
-            command += ["-MMD", "-MF", str(self._included(name))]
+    def _syntax(self, source: Path, level: tuple[str, ...], note: str) -> str:
+        included = ("-MMD", "-MF", str(self.generated / f"{note}.d"))
+        command = [*self._command(level), *included, "-fsyntax-only", "-x", "c++", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return done.stderr or f"exit status {done.returncode}" if done.returncode else ""
 
-    def headers(self, name: str) -> set[str]:
-        """The tree's files that a file includes. Requires that it was checked as RELEASE."""
-        words = self._included(name).read_text().split()
+    def check(self, name: str, level: tuple[str, ...]) -> str:
+        """What the compiler says of a file of the tree; "" if it is content."""
+        return self._syntax(self.tree / name, level, f"{name.replace('/', '-')}{level[0]}")
+
+    def check_together(self, names: Sequence[str], level: tuple[str, ...]) -> str:
+        """The same of several files, as one source: nearly all of the time goes into their headers.
+
+        Names of two files may clash, so each is checked alone where that fails.
+        """
+        together = self.generated / f"{names[0].replace('/', '-')}{level[0]}-together.cpp"
+        together.write_text("".join(f'#include "{self.tree / name}"\n' for name in names))
+        if not self._syntax(together, level, together.name):
+            return ""
+        return next(filter(None, (self.check(name, level) for name in names)), "")
+
+    def headers(self) -> set[str]:
+        """The tree's files that were included by what was checked."""
         below = f"{self.tree}/"
+        words = (word for note in self.generated.glob("*.d") for word in note.read_text().split())
         return {word.removeprefix(below) for word in words if word.startswith(below)}
 
     def object(self, name: str, target: Path) -> None:
