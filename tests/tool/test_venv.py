@@ -17,6 +17,7 @@ def checkout(tmp_path, monkeypatch):
         venv.environment_python(made).touch()
 
     monkeypatch.setattr(venv, "_make", make)
+    monkeypatch.setattr(venv, "_compile", lambda _checkout: None)
     return checkout
 
 

@@ -82,6 +82,25 @@ def _belongs_to_this_python(checkout: Checkout) -> bool:
     )
 
 
+def _compile(checkout: Checkout) -> None:
+    """Whatever its status: some packages have files for other versions of Python."""
+    words = ("compileall", "-qq", "--workers", "0", str(checkout.environment / "lib"))
+    run_captured([str(environment_python(checkout)), "-I", "-m", *words])
+
+
+def _install(checkout: Checkout, extras: list[str]) -> None:
+    """By one pip, then byte code on every CPU: pip would use one."""
+    pip = [str(environment_python(checkout)), "-I", "-m", "pip", "install", "--quiet"]
+    files = [checkout.requirements / f"{extra}.txt" for extra in extras]
+    names = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in files)
+    chosen = (word for file in files for word in ("--requirement", str(file)))
+    _run(
+        [*pip, "--disable-pip-version-check", "--no-compile", *chosen],
+        f"pip could not install {names} into build/.venv (is the network there?)",
+    )
+    _compile(checkout)
+
+
 def ensure_extras(checkout: Checkout, extras: tuple[str, ...]) -> bool:
     """Makes the environment if there is none for this Python, then installs what it lacks.
 
@@ -92,16 +111,9 @@ def ensure_extras(checkout: Checkout, extras: tuple[str, ...]) -> bool:
     say(f"setting up a Python environment in build/.venv ({', '.join(extras)})")
     if not _belongs_to_this_python(checkout):
         _make(checkout)
-    for extra in extras:
-        if has_extra(checkout, extra):
-            continue
-        requirements = checkout.requirements / f"{extra}.txt"
-        names = " ".join(requirements.read_text(encoding="utf-8").split())
-        pip = [str(environment_python(checkout)), "-I", "-m", "pip", "install", "--quiet"]
-        _run(
-            [*pip, "--disable-pip-version-check", "--requirement", str(requirements)],
-            f"pip could not install {names} into build/.venv (is the network there?)",
-        )
+    missing = [extra for extra in extras if not has_extra(checkout, extra)]
+    _install(checkout, missing)
+    for extra in missing:
         _stamp(checkout, extra).write_text(wanted(checkout, extra), encoding="utf-8")
     return True
 
