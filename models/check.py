@@ -43,6 +43,7 @@ class Row:
     whole: bool = False  # must also reach every statement
     collapse: bool = False  # compressed states: slower, for the large ones
     depth: int = 100_000
+    long: bool = False  # a mutant whose search takes longer than the compiler
     backwards: bool = False  # the last option of a choice first, where a mutant's error is nearer that way
 
 
@@ -85,7 +86,7 @@ ROWS = (
     mutant("NO_SWITCH_BARRIER", STOP, "a context switch does not drain stores"),
     mutant("SHARED_SLOT", STOP, "two running threads have the same slot"),
     mutant("ENDLESS_OWNERS", STOP, "owners that never pause can delay a stop for ever", "LIVENESS",
-           live=True),
+           live=True, long=True),
     right("refill", REFILL, "refill, spill, depot, drain", whole=True, depth=4_000_000),
     right("larger_depot", REFILL, "a depot with room for two magazines", "ROOM=2",
           depth=4_000_000),
@@ -131,11 +132,11 @@ ROWS = (
     mutant("LAB_DROPPED", LAB, "a LAB is forgotten instead of sidelined", "RESTARTABLE"),
     mutant("SIDELINED_AND_USED", LAB, "a sidelined LAB is installed all the same", "RESTARTABLE"),
     mutant("SIDELINED_NO_LOCK", LAB, "the sidelined without their lock", "RESTARTABLE"),
-    mutant("DRAIN_NO_BARRIER", LAB, "drained without a barrier", "RESTARTABLE", "DRAIN", "ASCENDING"),
+    mutant("DRAIN_NO_BARRIER", LAB, "drained without a barrier", "RESTARTABLE", "DRAIN", "ASCENDING", long=True),
     mutant("DRAIN_NO_SECOND_LOOK", LAB, "what was committed before the barrier is not looked at", "RESTARTABLE", "DRAIN",
-           "ASCENDING"),
+           "ASCENDING", long=True),
     mutant("DRAIN_ONE_SENTINEL", LAB, "drained under the same value as refilled", "RESTARTABLE", "DRAIN", "ASCENDING",
-           "BUFFERS=1", "UNITS=3", "LAB=2"),
+           "BUFFERS=1", "UNITS=3", "LAB=2", long=True),
 )
 
 
@@ -160,7 +161,8 @@ def build(row, directory, compile_flags):
     if row.right:
         way = ["-O1"] if "-DBITSTATE" in compile_flags else ["-O2"]
     else:
-        way = ["-O0", "-DT_REVERSE"] if row.backwards else ["-O0"]  # most of a mutant's time is the compiler's
+        way = ["-O1" if row.long else "-O0"]  # most of a mutant's time is the compiler's
+        way += ["-DT_REVERSE"] if row.backwards else []
     status, text = run(["cc", *way, "-w", f"-DMEMLIM={MEBIBYTES}", *compile_flags, "-o", "pan",
                         "pan.c"], directory)
     if status != 0:
