@@ -124,10 +124,11 @@ def redis_script(scratch: pathlib.Path) -> list[str]:
 PROGRAMS = [
     Program("python", ["python3"], lambda s: [python_with_tests() or "python3", "-m", "test", "-j2", *PYTHON_TESTS],
             normalise=only_verdicts),
-    Program("gcc", ["g++"], lambda s: ["g++", "-std=c++17", "-O1", "-g", "-c", "large.cpp", "-o", "large.o"], write_sources,
+    Program("gcc", ["g++"], lambda s: ["g++", "-std=c++17", "-O1", "-g", "-c", "large.cpp", "-o", "large.o"],
+            lambda s: write_sources(s, 30),
             artefacts=("large.o",)),
     Program("git", ["git"], lambda s: sh("git -C gc.git gc --quiet --aggressive && git -C gc.git fsck 2>&1 && git -C gc.git rev-list --all | wc -l"),
-            write_history, repeat=fresh_history),
+            lambda s: write_history(s, 1500), repeat=fresh_history),
     Program("perl", ["perl"], lambda s: ["perl", "-e", PERL]),
     Program("node", ["node"], lambda s: ["node", "-e", NODE]),
     Program("java", ["javac", "java"], lambda s: ["java", "-Xmx256m", "-cp", ".", "Heap"], write_java),
