@@ -87,8 +87,8 @@ void by_size() {
 
 void large() {
   calls_from_here();
-  for (int i = 0; i < 300; ++i) blocks[i] = umem_alloc(200000 + static_cast<std::size_t>(i) * 5000, UMEM_DEFAULT);
-  for (int i = 0; i < 300; ++i) umem_free(blocks[i], 200000 + static_cast<std::size_t>(i) * 5000);
+  for (int i = 0; i < 160; ++i) blocks[i] = umem_alloc(200000 + static_cast<std::size_t>(i) * 5000, UMEM_DEFAULT);
+  for (int i = 0; i < 160; ++i) umem_free(blocks[i], 200000 + static_cast<std::size_t>(i) * 5000);
 }
 
 void aligned() {
