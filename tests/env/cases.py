@@ -107,7 +107,7 @@ def limited(which, limit):
 def memory_limit(h, which):
     for setting in h.settings():
         limits = [(64 * MIB, 0), (256 * MIB, 0), (256 * MIB, 4)]
-        if setting.name in ["glibc", "mm_cid"]:
+        if setting.name == "mm_cid":
             limits.append((1024 * MIB, 0))
         for limit, threads in limits:
             # glibc reserves 64 MiB of addresses for each thread.
