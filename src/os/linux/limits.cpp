@@ -161,15 +161,20 @@ __attribute__((noinline)) std::uint64_t machine_memory() noexcept {
   return std::uint64_t{info.totalram} * info.mem_unit;
 }
 
+// Not inlined: other paths lie elsewhere.
+__attribute__((noinline)) void read_mounted(Limits& known, const char* root) noexcept {
+  char path[128];
+  Reader found(root, path);
+  found.read_mounted();
+  take_over(found, known);
+}
+
 }  // namespace
 
 void read_limits(Limits& known, Groups groups, const char* root) noexcept {
   known.of_process = min_of(min_of(resource_limit(RLIMIT_AS), resource_limit(RLIMIT_DATA)), machine_memory());
   if (groups == Groups::mounted) {
-    char path[128];
-    Reader found(root, path);
-    found.read_mounted();
-    take_over(found, known);
+    read_mounted(known, root);
   } else if (const Scratch<Room> room; room.get() != nullptr) {
     Reader found(root, room.get()->path);
     found.read_all(room.get()->groups);
