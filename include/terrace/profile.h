@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/** Stacks by frame pointers alone: 512 bytes a sample, not 8,704. */
+/** Stacks by frame pointers alone: 512 bytes a sample, not 4,608 or 8,704. */
 #define TERRACE_PROFILE_FRAMES 1
 
 /**
