@@ -83,7 +83,7 @@ void* Sampling::allocate(SizeClass c, std::size_t size, std::size_t align) noexc
     return nullptr;
   }
   large_.set_sample(p, sample);
-  const std::uint32_t object_class = is_object(c) ? static_cast<std::uint32_t>(index(c)) : 0;
+  const auto object_class = static_cast<std::uint16_t>(is_object(c) ? index(c) : 0);
   profiler.record(sample, {.address = p, .size = size, .weighed = bytes, .period = period, .object_class = object_class});
   return p;
 }

@@ -31,7 +31,7 @@ class Sampling {
   /// Of a large block: the class of the sampled object that it stands for; 0: none.
   SizeClass object_class_of(const void* p) noexcept {
     const std::uint32_t sample = large_.sample_of(p);
-    return SizeClass{static_cast<std::uint16_t>(sample == 0 ? 0 : profile::profiler.table().at(sample).object_class)};
+    return SizeClass{sample == 0 ? std::uint16_t{0} : profile::profiler.table().at(sample).object_class};
   }
   /// The block is about to be freed. Requires a large block.
   void drop(void* p) noexcept {

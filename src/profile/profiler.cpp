@@ -45,8 +45,7 @@ void Profiler::record(std::uint32_t n, const Block& block) noexcept {
   s.time = os::coarse_milliseconds();
   s.tid = os::thread_number();
   const void* const frame = Entered::frame();
-  s.depth =
-      static_cast<std::uint16_t>(os::follow_frames(frame != nullptr ? frame : __builtin_frame_address(0), s.pcs, most_frames));
+  s.depth = os::follow_frames(frame != nullptr ? frame : __builtin_frame_address(0), s.pcs, most_frames);
   s.has_copy = 0;
   if ((mode_.load(std::memory_order_relaxed) & copies_bit) != 0) {  // relaxed: a wish
     if (os::StackCopy* const copy = table_.copy_of(n)) {

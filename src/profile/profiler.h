@@ -30,7 +30,7 @@ class Profiler {
   struct Block {
     const void* address;
     std::uint64_t size, weighed, period;
-    std::uint32_t object_class = 0;
+    std::uint16_t object_class = 0;
   };
   /// With the stack of the caller.
   __attribute__((noinline)) void record(std::uint32_t n, const Block& block) noexcept;

@@ -141,7 +141,7 @@ void Table::note_peak(std::uint64_t live, std::uint64_t step) noexcept {
 void Table::drop(std::uint32_t n) noexcept {
   Sample& s = begin_writing(n);
   live_bytes_.fetch_sub(bytes_of(s), std::memory_order_relaxed);  // relaxed: a number
-  const std::uint64_t now = mark();
+  const std::uint32_t now = mark();
   const bool was_at_peak = s.born < now;
   s.state = was_at_peak ? State::ghost : State::free;
   s.died = now;

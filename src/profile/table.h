@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/described.h"
+#include "base/types.h"
 #include "os/frames.h"
 
 #include <atomic>
@@ -21,29 +22,30 @@ namespace terrace::profile {
 
 inline constexpr std::uint32_t records_per_chunk = 1024;
 inline constexpr std::uint32_t most_chunks = 256;
-inline constexpr unsigned most_frames = 54;
+inline constexpr unsigned most_frames = 55;
 
-enum class State : std::uint32_t { free, live, ghost };
+enum class State : std::uint16_t { free, live, ghost };
 
-/// All fields but the numbers of lists are the thread's that has taken the record, until it drops it.
+/// All fields but the numbers of lists are the thread's that has taken the record, until it drops it: that looks at one cache
+/// line.
 struct Sample {
   std::uint64_t address;  // of the block; 0: there is none
   std::uint64_t size;     // asked for
   std::uint64_t weighed;  // what it was drawn by: bytes of the size class, or of a large block
   std::uint64_t period;   // mean distance when it was drawn
   std::uint64_t time;     // coarse milliseconds
-  std::uint64_t born;     // the newest mark when it was taken,
-  std::uint64_t died;     // and, of a ghost, when its block was freed
+  std::uint32_t born;     // the newest mark when it was taken,
+  std::uint32_t died;     // and, of a ghost, when its block was freed
   std::uint32_t tid;
   std::uint32_t version;
   State state;
-  std::uint32_t next;  // in a list; 0: the last
-  std::uint16_t depth;
-  std::uint16_t has_copy;
-  std::uint32_t object_class;  // index of the class of objects; 0: of blocks
+  std::uint16_t object_class;  // index of the class of objects; 0: of blocks
+  std::uint32_t next;          // in a list; 0: the last
+  std::uint32_t depth;
+  std::uint32_t has_copy;
   std::uint64_t pcs[most_frames];
 };
-static_assert(sizeof(Sample) == 512);
+static_assert(sizeof(Sample) == 512 && offsetof(Sample, depth) == cache_line);
 
 struct Counters {
   std::atomic<std::uint64_t> taken{0}, dropped{0}, lost{0};
@@ -77,7 +79,7 @@ class Table {
   /// Where the stack of record n is copied to. Null: memory is short.
   os::StackCopy* copy_of(std::uint32_t n) noexcept;
   std::uint32_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  std::uint64_t mark() const noexcept { return mark_.load(std::memory_order_relaxed); }
+  std::uint32_t mark() const noexcept { return mark_.load(std::memory_order_relaxed); }
 
  private:
   friend struct introspect::Layout;
@@ -91,7 +93,8 @@ class Table {
   // one that never left.
   std::atomic<std::uint64_t> free_{0}, ghosts_{0};
   std::atomic<std::uint32_t> used_{1};  // 0 is no record
-  std::atomic<std::uint64_t> live_bytes_{0}, peak_bytes_{0}, mark_{0};
+  std::atomic<std::uint64_t> live_bytes_{0}, peak_bytes_{0};
+  std::atomic<std::uint32_t> mark_{0};
   std::atomic<Sample*> chunks_[most_chunks]{};
   std::atomic<os::StackCopy*> copies_[most_chunks]{};
 };

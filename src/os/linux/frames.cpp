@@ -26,13 +26,17 @@ constexpr std::uint64_t code_bits = ~std::uint64_t{0};
 // later, a stack that reaches it ends there.
 constinit thread_local std::uintptr_t unreadable_page = 0;
 
+// The kernel maps so much of the first thread's stack at the start, below what it puts on it.
+constexpr std::size_t mapped_at_start = 128 * 1024;
+std::uintptr_t first_stack_end() noexcept { return auxiliary_value(AT_RANDOM); }
+
 /// The page that was found to be readable last.
 class Readable {
  public:
   explicit Readable(std::uintptr_t known) noexcept : page_(known / smallest_page) {}
   bool has(std::uintptr_t address) noexcept {
     const std::uintptr_t page = address / smallest_page;
-    if (page == page_) return true;
+    if (page == page_ || first_stack_end_ - address < mapped_at_start) return true;
     if (page == unreadable_page) return false;
     const bool is_readable = ask(page * smallest_page);
     (is_readable ? page_ : unreadable_page) = page;
@@ -45,6 +49,7 @@ class Readable {
     return arch::raw_syscall(SYS_rt_sigprocmask, -1, static_cast<long>(address), 0, 8) == -EINVAL;
   }
   std::uintptr_t page_;
+  const std::uintptr_t first_stack_end_ = first_stack_end();
 };
 
 // Of whatever is on the stack, other functions' variables and what sanitizers put between them included.
@@ -70,7 +75,7 @@ TERRACE_UNSANITIZED void copy_words(void* to, std::uintptr_t from, std::size_t w
 // process' arguments and environment, which are nobody's business.
 std::uintptr_t end_of_frames(std::uintptr_t from, std::size_t most) noexcept {
   std::uintptr_t end = from + most;
-  const std::uintptr_t limits[] = {address_of(&unreadable_page), auxiliary_value(AT_RANDOM)};
+  const std::uintptr_t limits[] = {address_of(&unreadable_page), first_stack_end()};
   for (const std::uintptr_t limit : limits)
     if (from < limit && limit < end) end = round_down(limit, sizeof limit);
   return end;
