@@ -22,7 +22,7 @@ constexpr std::uint64_t code_bits = (std::uint64_t{1} << 48) - 1;  // above may 
 constexpr std::uint64_t code_bits = ~std::uint64_t{0};
 #endif
 
-// The calling thread found no memory there last: the kernel's "no" takes ten times as long as its "yes". Should some be mapped
+// The calling thread found no memory there last: the kernel says "no" five times as slowly as "yes". Should some be mapped
 // later, a stack that reaches it ends there.
 constinit thread_local std::uintptr_t unreadable_page = 0;
 
@@ -72,7 +72,7 @@ TERRACE_UNSANITIZED void copy_words(void* to, std::uintptr_t from, std::size_t w
 }
 
 // Frames end below the thread's own variables, which libc puts above its stack, and those of the first thread below the
-// process' arguments and environment, which are nobody's business.
+// process' arguments and environment, which may be secret.
 std::uintptr_t end_of_frames(std::uintptr_t from, std::size_t most) noexcept {
   std::uintptr_t end = from + most;
   const std::uintptr_t limits[] = {address_of(&unreadable_page), first_stack_end()};
