@@ -75,10 +75,10 @@ class Maintenance {
   void purge_to_bound() noexcept;
   void purge_down_to(std::uint64_t target) noexcept;
   std::uint64_t unpin() noexcept;
+  std::uint64_t live_in_slabs() const noexcept;
   void accept_excess(std::uint64_t bytes) noexcept;
   std::uint64_t accepted_excess() const noexcept {
-    return slabs_.in_use_bytes() < accepted_above_.load(std::memory_order_relaxed) ? 0
-                                                                                   : accepted_.load(std::memory_order_relaxed);
+    return live_in_slabs() < accepted_above_.load(std::memory_order_relaxed) ? 0 : accepted_.load(std::memory_order_relaxed);
   }
 
   span::Spans& spans_;
@@ -95,7 +95,7 @@ class Maintenance {
   std::atomic<unsigned> processors_{~0U};
 
   std::atomic<std::uint64_t> last_tick_{0};
-  // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is in use in slabs. relaxed:
+  // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is live in slabs. relaxed:
   // stale ones cost one more try.
   std::atomic<std::uint64_t> accepted_{0}, accepted_above_{0};
   // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.

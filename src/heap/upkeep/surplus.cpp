@@ -12,7 +12,7 @@
 // A block in a slot or depot pins the page that it lies in, with all free blocks there: 48 bytes may cost 4 KiB. How many pages
 // hold such blocks and none of the program's is not known. It is estimated: of all pinned bytes, the share that these blocks
 // are of all blocks that left the slabs. Where the estimate was wrong, the levels are not emptied for it again before a tick,
-// or before a quarter of the blocks has come back.
+// or before a quarter of the live blocks has come back.
 //
 // Near a limit on the memory of the process, of its control groups or of the machine, the bound is lower (docs/adr/0040): three
 // quarters of what is left up to nine tenths of the limit, in the last tenth next to nothing. Then more in use is less that may
@@ -139,9 +139,15 @@ std::uint64_t Maintenance::unpin() noexcept {
   return before - min_of(before, slabs_.pinned());
 }
 
-void Maintenance::accept_excess(std::uint64_t bytes) noexcept {
+// Without what the levels may hold: beside little that is live, that would hide how much has come back.
+std::uint64_t Maintenance::live_in_slabs() const noexcept {
   const std::uint64_t out = slabs_.in_use_bytes();
-  accepted_above_.store(out - out / 4, std::memory_order_relaxed);
+  return out - min_of(out, levels_.granted());
+}
+
+void Maintenance::accept_excess(std::uint64_t bytes) noexcept {
+  const std::uint64_t live = live_in_slabs();
+  accepted_above_.store(live - live / 4, std::memory_order_relaxed);
   accepted_.store(bytes, std::memory_order_relaxed);
 }
 
