@@ -161,7 +161,7 @@ __attribute__((noinline)) std::uint64_t machine_memory() noexcept {
   return std::uint64_t{info.totalram} * info.mem_unit;
 }
 
-// Not inlined: other paths lie elsewhere.
+// Not inlined: who reads all groups, in the middle of a free, has no stack to spare for this path.
 __attribute__((noinline)) void read_mounted(Limits& known, const char* root) noexcept {
   char path[128];
   Reader found(root, path);
