@@ -218,6 +218,11 @@ Spans::Span Spans::take(std::uint32_t granules, State state, Cut cut, unsigned n
   return taken;
 }
 
+bool Spans::is_short_of(std::uint32_t granules) noexcept {
+  const os::LockGuard guard(mutex_);
+  return window_.was_refused() && dirty_bytes_.read() == 0 && clean_.find(window_, granules) == no_granule;
+}
+
 void Spans::insert_given(GranuleIndex first, std::uint64_t now) noexcept {
   TERRACE_ASSERT(record(first).state >= State::interior && record(first).first == first, "spans: what is given was not taken");
   const std::uint32_t granules = record(first).granules;

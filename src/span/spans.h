@@ -55,6 +55,8 @@ class Spans {
   /// its pages lie there, since it is touched there first, and when it is free and dirty the same node gets it before others
   /// do. It begins at a multiple of `align`, a power of two, as of a granule anyway.
   Span take(std::uint32_t granules, State state, Cut cut = Cut::whole, unsigned node = 0, std::size_t align = 0) noexcept;
+  /// Whether such a span would have to be mapped, and the last one that had to was refused: a shorter one is to be tried first.
+  bool is_short_of(std::uint32_t granules) noexcept;
   /// Gives a span back, then purges what exceeds the bound, without any lock: the caller holds none that others need.
   void give(GranuleIndex first, std::uint64_t now = os::coarse_milliseconds()) noexcept;
   /// The first half of give(), for callers that hold a lock; settle() follows when they hold it no more.

@@ -40,6 +40,9 @@ class Window {
   /// Caller holds the lock of the span level.
   GranuleIndex grow(std::uint32_t granules, std::uint32_t& mapped) noexcept;
 
+  /// The last step failed: memory is short. Caller as of grow().
+  bool was_refused() const noexcept { return refused_; }
+
   std::byte* base() const noexcept { return base_; }
   /// Bytes from base() that may be looked up; only grows.
   std::size_t extent() const noexcept {

@@ -35,6 +35,7 @@ ON_EVERY_RUNG = {
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],
     "thread_exit": ["thread_exit"],
     "pthread_exit_in_main": ["pthread_exit_in_main"],
+    "address_space_limit_raised": ["limit_raised"],
     "before_main": ["before_main"],
     "signals": ["signal_storm"],
     "workout": ["workout"],

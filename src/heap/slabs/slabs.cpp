@@ -38,6 +38,8 @@ const void* Slabs::take_made_slab(HomeClass h) const noexcept {
 
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   const Shape& s = shape(h);
+  // Where a single block does as well, it is tried next: two refusals would cost twice as much as one.
+  if (s.granules > 1 && !is_object(h) && spans_->is_short_of(s.granules)) return no_granule;
   const span::Cut pieces = has_own_pages(s) ? span::Cut::coarse : span::Cut::fine;
   const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
   if (found.first != no_granule) begin_slab(h, found);
