@@ -18,6 +18,7 @@ from elftools.elf.elffile import ELFFile
 from terrace.debug.layout import Layout
 from terrace.debug.memory import Copy, Mapping, Segment
 from terrace.debug.sampled import symbolizer as symbolizer_module
+from terrace.debug.sampled import table as sampled
 from terrace.debug.sampled.images import Images, build_id
 from terrace.debug.sampled.known_stacks import KnownStacks
 from terrace.debug.sampled.stacks import Reader
@@ -232,6 +233,17 @@ def test_without_drgn_functions_are_named(shared: Path, monkeypatch: pytest.Monk
     places = Symbolizer(found).locations({start + 4, start - 0x7E0000000000})
     assert [line.function for line in places[start + 4].lines] == ["outer"]
     assert places[start - 0x7E0000000000].lines[0].function.startswith("0x")
+
+
+def test_without_drgn_one_line_says_that_stacks_end_early(
+    shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(symbolizer_module, "drgn", None)
+    symbolizer_module._tell_that_stacks_end_early.cache_clear()
+    symbolizer = Symbolizer(images(shared)[0])
+    assert symbolizer.stack_of(sampled.Copy(0, (), b"")) == ()
+    assert symbolizer.stack_of(sampled.Copy(0, (), b"")) == ()
+    assert capsys.readouterr().err.count("drgn 0.0.31") == 1
 
 
 def test_another_file_than_the_process_had_gives_no_names(shared: Path, tmp_path: Path) -> None:

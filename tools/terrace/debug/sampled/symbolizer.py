@@ -7,6 +7,7 @@ stacks those that frame pointers give.
 """
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -18,10 +19,13 @@ from terrace.debug.sampled.known_stacks import KnownStacks
 from terrace.debug.sampled.perf_map import PerfMap, line_of
 from terrace.debug.sampled.table import Copy
 from terrace.debug.symbols import function_in
+from terrace.messages import say
 
 try:
     import drgn
-except ImportError:  # there is none for this machine
+
+    drgn.Program.extra_module  # noqa: B018 - since 0.0.31
+except (ImportError, AttributeError):
     drgn = None  # type: ignore[assignment]
 
 # struct pt_regs of x86-64, and where the table of samples has each: by DWARF's numbers.
@@ -35,6 +39,14 @@ _DWARF = "ax dx cx bx si di bp sp r8 r9 r10 r11 r12 r13 r14 r15"
 
 def has_unwinder() -> bool:
     return drgn is not None and os.uname().machine == "x86_64"
+
+
+@functools.cache
+def _tell_that_stacks_end_early() -> None:
+    say(
+        "the stacks are those of frame pointers alone, and may end early: "
+        "what was copied of them is unwound by drgn 0.0.31 or later, on x86-64"
+    )
 
 
 def demangled(names: list[str]) -> dict[str, str]:
@@ -153,6 +165,7 @@ class Symbolizer:
     def stack_of(self, copy: Copy) -> tuple[int, ...]:
         """() where nothing unwinds."""
         if self._drgn is None:
+            _tell_that_stacks_end_early()
             return ()
         try:
             return self._drgn.unwound(copy)
