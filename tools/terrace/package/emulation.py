@@ -18,10 +18,10 @@ def emulated(source: Source) -> Iterator[None]:
     if not source.is_cross or (_KERNEL / name).exists():
         yield
         return
-    if not (_KERNEL / "register").exists():
-        call(["mount", "-t", "binfmt_misc", "none", str(_KERNEL)], _RULES)
-    (_KERNEL / "register").write_bytes((_RULES / f"{name}.conf").read_bytes())
-    try:
+    with contextlib.ExitStack() as after:
+        if not (_KERNEL / "register").exists():
+            call(["mount", "-t", "binfmt_misc", "none", str(_KERNEL)], _RULES)
+            after.callback(call, ["umount", str(_KERNEL)], _RULES)
+        (_KERNEL / "register").write_bytes((_RULES / f"{name}.conf").read_bytes())
+        after.callback((_KERNEL / name).write_text, "-1", encoding="ascii")
         yield
-    finally:
-        (_KERNEL / name).write_text("-1", encoding="ascii")
