@@ -11,7 +11,7 @@ import postgresql
 from recipe import find
 from redis_load import before_jemalloc
 from server import Service, as_user, load
-from use import Use
+from use import Done, Use, number
 from workload import Failed, answers, clean_environment, ran
 
 CONNECTIONS = 200
@@ -45,22 +45,26 @@ def _sysbench(folder: Path, *words: str) -> str:
     return load([find("sysbench") or "sysbench", "oltp_read_write", *where, *words], cwd=folder)
 
 
-def _load_mariadb(folder: Path, share: float) -> int:
+def _load_mariadb(folder: Path, share: float) -> Done:
     events = max(CONNECTIONS, round(9000 * share))
     ran(["mariadb", "--no-defaults", "-u", "root", "-S", f"{folder}/socket", "-e", "create database bench"])
     _sysbench(folder, "prepare")
-    said = _sysbench(folder, f"--threads={CONNECTIONS}", f"--events={events}", "--time=0", "--rand-seed=1", "run")
-    if f"total number of events:              {events}" not in said:
+    said = _sysbench(folder, f"--threads={CONNECTIONS}", f"--events={events}", "--time=0", "--rand-seed=1", "--percentile=99", "run")
+    if number(r"total number of events: +(\d+)", said) != events:
         raise Failed(f"sysbench did not do {events} transactions: {said.strip()[-200:]}")
-    return events
+    return Done(events, number(r"99th percentile: +(.+)", said))
 
 
 # ---- PostgreSQL
 
 # A client's last transaction waits, so that its process is there during the drain as it would be in a pool of connections.
-SCRIPT = postgresql.QUERIES + """
+# Those without a statement before it fill pgbench's buffer of the log, 4 KiB, so that all that have statements are in the file.
+EMPTY = 200
+SCRIPT = f"""
 \\set done :done + 1
-\\if :done >= :wanted
+\\if :done <= :wanted
+{postgresql.QUERIES}
+\\elif :done > :wanted + {EMPTY}
 select pg_sleep(1000);
 \\endif
 """
@@ -95,19 +99,29 @@ def _make_cluster(folder: Path) -> None:
          user=name)
 
 
-def _load_postgresql(folder: Path, share: float) -> int:
+def _p99(folder: Path, each: int) -> float:
+    """Of the transactions that have statements: a line of the log has client, number from 1 on, microseconds, and three words more."""
+    lines = [line.split() for log in folder.glob("pgbench.*") for line in log.read_text().splitlines()]
+    found = sorted(int(line[2]) for line in lines if len(line) == 6 and int(line[1]) <= each)
+    if len(found) != each * HELD:
+        raise Failed(f"pgbench has logged {len(found)} transactions of {each * HELD}")
+    return found[len(found) * 99 // 100] / 1000
+
+
+def _load_postgresql(folder: Path, share: float) -> Done:
     each = max(1, round(12 * share))
     name = postgresql.user()
     load(_client(folder, "pgbench", "-i", "-q", "-s", str(postgresql.SCALE)), cwd=folder, user=name)
     (folder / "script.sql").write_text(SCRIPT)
-    clients = ("-n", "-c", str(HELD), "-j", "1", "-t", str(each), "--random-seed=7", "-D", "done=0", "-D", f"wanted={each}", "-f", "script.sql")
+    clients = ("-n", "-c", str(HELD), "-j", "1", "-t", str(each + EMPTY + 1), "--random-seed=7", "-D", "done=0", "-D", f"wanted={each}",
+               "-f", "script.sql", "--log", "--log-prefix=pgbench")
     running = subprocess.Popen(  # it ends with the server
         _client(folder, "pgbench", *clients), cwd=folder, env=clean_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, **as_user(name))
     if not answers(running, partial(_postgresql_answers, folder, ASLEEP, HELD), LOAD_SECONDS):
         running.kill()
         raise Failed("pgbench did not come to its end")
-    return each * HELD
+    return Done(each * HELD, _p99(folder, each))
 
 
 # ---- redis
@@ -139,7 +153,7 @@ def _redis(folder: Path) -> Service:
     return Service([find("redis-server") or "redis-server", *settings], folder, partial(_redis_answers, folder))
 
 
-def _load_redis(folder: Path, share: float) -> int:
+def _load_redis(folder: Path, share: float) -> Done:
     keys = max(1, round(KEYS * share / 1000)) * 1000
     for generation, size in enumerate((60, 130, 300)):
         for script in (HOLES, DROP):
@@ -149,7 +163,8 @@ def _load_redis(folder: Path, share: float) -> int:
             said = load(_cli(folder), cwd=folder, given=calls)
             if said.split().count("1000") != keys // 1000:
                 raise Failed(f"redis does not do what it is told: {said.strip()[-200:]}")
-    return 6 * keys
+    said = load(_cli(folder, "info", "latencystats"), cwd=folder)
+    return Done(6 * keys, number(r"_evalsha:.*\bp99=([\d.]+)", said) / 1000)
 
 
 USES = (

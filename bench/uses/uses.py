@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,9 @@ Runs = dict[str, dict[str, list[Run]]]  # by use and allocator
 
 
 def allocators(options: argparse.Namespace, use: Use) -> list[Subject]:
-    arenas = Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"})
-    found = [glibc(), arenas, *distributed(), *use.more, preloaded(TERRACE, options.library)]
+    arenas, ours = Subject("glibc, 2 arenas", {"MALLOC_ARENA_MAX": "2"}), preloaded(TERRACE, options.library)
+    found = [glibc(), arenas, *distributed(), ours]
+    found += [Subject(f"{one.name}, {name}", one.environment | more) for name, more in use.settings.items() for one in (glibc(), ours)]
     chosen = [subject for subject in found if subject.name in (options.allocator or [subject.name])]
     if not chosen:
         raise Failed(f"allocators here: {'; '.join(subject.name for subject in found)}")
@@ -59,7 +61,7 @@ class Session:
         try:
             self._server.wait_until_it_answers()
             self._watch = Watch(self._server)
-            self._requests = use.load(self._folder, options.share)
+            self._done = use.load(self._folder, options.share)
             self._loaded_at = self._watch.now()
         except BaseException:
             self.close()
@@ -73,7 +75,7 @@ class Session:
         finally:
             self.close()
         return {
-            **summary(samples, self._loaded_at), "requests": self._requests, "cpu": values["cpu_seconds"], "loaded_at": self._loaded_at,
+            **summary(samples, self._loaded_at), **asdict(self._done), "cpu": values["cpu_seconds"], "loaded_at": self._loaded_at,
             "series": [(at, round(size / MIB, 1)) for at, size in samples],
         }
 
@@ -104,7 +106,8 @@ def rate(found: Sequence[Run]) -> float:
     return float(statistics.median(run["requests"] / run["cpu"] for run in found))
 
 
-COLUMNS = ("allocator", "peak, MiB", "after the load", "after the drain", "over the least", "requests per cpu second", "over the best")
+COLUMNS = ("allocator", "peak, MiB", "after the load", "after the drain", "over the least", "requests per cpu second", "over the best",
+           "p99, ms")
 
 
 def rows(runs: dict[str, list[Run]]) -> list[list[object]]:
@@ -112,13 +115,14 @@ def rows(runs: dict[str, list[Run]]) -> list[list[object]]:
     best = max(rate(found) for found in runs.values())
     return [
         [name, *(f"{middle(found, key) / MIB:,.0f}" for key in ("peak", "loaded", "drained")), f"{middle(found, 'drained') / least:.2f}",
-         f"{rate(found):,.1f}", f"{rate(found) / best:.2f}"]
+         f"{rate(found):,.1f}", f"{rate(found) / best:.2f}", f"{middle(found, 'p99'):,.1f}"]
         for name, found in runs.items()
     ]
 
 
 def overview(runs: dict[str, list[Run]]) -> list[str]:
-    """After the drain, and how much work a second of processor time does."""
+    """After the drain, and how much work a second of processor time does. Terrace with a setting is no other allocator."""
+    runs = {name: found for name, found in runs.items() if not name.startswith(f"{TERRACE}, ")}
     drained = {name: middle(found, "drained") / MIB for name, found in runs.items()}
     others = {name: size for name, size in drained.items() if name not in (TERRACE, "glibc")}
     least, best = min(others, key=others.__getitem__), max(rate(found) for found in runs.values())
@@ -141,7 +145,7 @@ def draw(axes: list[Any], all_runs: Runs) -> None:
     explained: set[str] = set()
     for axis, (name, runs) in zip(axes, all_runs.items(), strict=False):
         for allocator, found in runs.items():
-            color, dash = STYLES.get(allocator, ("tab:red", "--"))
+            color, dash = STYLES.get(allocator, ("tab:red", STYLES[allocator.partition(",")[0]][1]))
             x, y = zip(*found[0]["series"], strict=True)
             axis.plot(x, y, dash, color=color, label=allocator, lw=2 if allocator == TERRACE else 1)
         axis.set(title=USES[name].title, xlabel="seconds", ylabel="MiB")

@@ -2,7 +2,6 @@
 """Web servers, loaded by ApacheBench: Ruby's puma with threads, Node that resizes pictures, Rust on tokio."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 from recipe import find
 from report import ROOT
 from server import Service, load
-from use import PROGRAMS, Use, port_of
+from use import PROGRAMS, Done, Use, number, port_of
 from workload import Failed, free_port, ran
 
 BUILT = ROOT / "build" / "uses"
@@ -33,15 +32,14 @@ def _service(command: Callable[[int], Sequence[str]], end: signal.Signals, folde
     return Service(command(port), folder, partial(_answers, port), end)
 
 
-def _load(requests: int, clients: int, folder: Path, share: float) -> int:
+def _load(requests: int, clients: int, folder: Path, share: float) -> Done:
     count = max(clients, round(requests * share))
     said = load(
         [find("ab") or "ab", "-q", "-n", str(count), "-c", str(clients), "-s", "120", f"http://127.0.0.1:{port_of(folder)}/"], cwd=folder
     )
-    done, failed = (re.search(rf"{what} requests:\s+(\d+)", said) for what in ("Complete", "Failed"))
-    if done is None or failed is None or int(done[1]) != count or "Non-2xx" in said:
+    if number(r"^Complete requests:\s+(\d+)", said) != count or "Non-2xx" in said:
         raise Failed(f"ab did not get {count} answers: {said.strip()[-200:]}")
-    return count
+    return Done(count, number(r"^ +99% +(\d+)", said))
 
 
 def _puma(port: int) -> list[str]:
