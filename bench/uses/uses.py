@@ -161,7 +161,7 @@ def show(all_runs: Runs, out: Path) -> None:
     report = Report("uses", out, "What servers hold, loaded and left alone")
     columns = min(3, len(all_runs))
     height = -(-len(all_runs) // columns)
-    report.say("Anonymous memory when the server has been left alone; work per second of processor time.")
+    report.say("Anonymous memory when the server has been left alone; work per second of processor time; p99 in wall time.")
     whole = {name: runs for name, runs in all_runs.items() if {TERRACE, "glibc"} < runs.keys()}
     report.table(OVERVIEW, [[USES[name].title, *overview(runs)] for name, runs in whole.items()])
     report.panels("uses", height, columns, lambda axes: draw(axes, all_runs), size=(4.6, 3.2))
