@@ -27,7 +27,7 @@ inline Word pushed(Word w, void* block) noexcept {
   *static_cast<Word*>(block) = w;
   return make(block, count(w) + 1);
 }
-/// The chain without its first block. Requires has_blocks(w).
+/// The chain without its first block. Requires count(w) != 0.
 inline Word rest(Word w) noexcept { return *first(w); }
 /// False: the first block of the chain was written after it was freed.
 inline bool intact(Word w) noexcept { return count(rest(w)) + 1 == count(w); }

@@ -43,7 +43,7 @@ class Alone {
 };
 
 Zone* zone_of(const void* p) noexcept {
-  // [F1] acquire, pairs with add_zone(): the zone is there.
+  // [F1] acquire, pairs with the release in take_addresses(): the zone is there.
   for (unsigned i = 0, n = walls.count.load(std::memory_order_acquire); i < n; ++i) {
     if (walls.zones[i].contains(p)) return &walls.zones[i];
   }

@@ -41,7 +41,7 @@ void delete_aligned_sized_slow(void* p, std::size_t size, std::size_t align) noe
     __attribute__((visibility("hidden"), cold, noinline));
 
 // [H2] Between a limit and the other fields, for the compiler: it may not load them first. No instruction. For the processor
-// see Heap::publish_fast_path().
+// see FastPathSwitch::publish().
 TERRACE_INLINE void limit_first() noexcept { __asm__ volatile("" ::: "memory"); }
 
 /// Requires that the thread has read a limit above 0.

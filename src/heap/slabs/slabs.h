@@ -70,7 +70,6 @@ class Slabs {
   unsigned cut(HomeClass h, unsigned want, std::uint64_t* blocks, unsigned node = 0) noexcept {
     return cut(h, want, blocks, true, node);
   }
-  static constexpr unsigned most_cut = level::largest_magazine;
   /// One block, or null. Unless it may grow, of a slab that is there already.
   void* cut_one(HomeClass h, bool may_grow, unsigned node = 0) noexcept {
     std::uint64_t block = 0;

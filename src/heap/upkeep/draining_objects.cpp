@@ -25,7 +25,7 @@ namespace {
 void give_no_more(HomeClass h) noexcept {
   std::atomic<unsigned>& n = object_classes[h].on_the_way;
   unsigned before = n.load(std::memory_order_relaxed);
-  // release, pairs with wait_for_others(): the blocks are in their slabs.
+  // release, pairs with the acquire in drain_abandoned(): the blocks are in their slabs.
   while (before != 0 && !n.compare_exchange_weak(before, before - 1, std::memory_order_release, std::memory_order_relaxed)) {
   }
 }
@@ -141,6 +141,7 @@ void Draining::drain_abandoned(HomeClass h) noexcept {
   core.empty_object_words(held);
   levels_.drain_depots(h);
   { const os::LockGuard guard(mutex_); }
+  // acquire, pairs with the release in give_no_more().
   while (object_classes[h].on_the_way.load(std::memory_order_acquire) != 0) os::sleep_briefly();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A limit of addresses is reached with blocks that come from slabs of several granules, and raised. While memory is short single
-// blocks are taken; later ones come from slabs again, which take few more addresses than their blocks.
+// A limit of addresses is reached with blocks that come from slabs of several granules, and raised. While memory is short
+// single blocks are taken; later ones come from slabs again, which take few more addresses than their blocks.
 #include "env_test.h"
 
 #include <fcntl.h>
