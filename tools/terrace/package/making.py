@@ -45,7 +45,7 @@ class Source:
     def musl(self) -> Path | None:
         """Where the library for musl is; there is a preset for this machine's x86-64 alone."""
         native = self.machine == "x86_64" and not self.is_cross
-        return self.built.with_name("musl") if native else None
+        return self.built.with_name("release-musl") if native else None
 
     @property
     def strip(self) -> str:
