@@ -13,17 +13,19 @@ _FILES = ("bin/terrace-run", "lib/libterrace*.so.*", "lib/lib*-preload.so", "sha
 
 
 def _copy(source: Source, installed: Path, prefix: Path) -> None:
-    """With musl's library in a directory of its own, where terrace-run looks for it."""
+    """With musl's libraries in a directory of their own, where terrace-run looks for them."""
     for pattern in _FILES:
         for file in installed.glob(pattern):
             copy = prefix / file.relative_to(installed)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, copy, follow_symlinks=False)
     if source.musl:
-        copy = prefix / "lib" / "musl" / "libterrace-preload.so"
-        copy.parent.mkdir()
-        shutil.copy(source.musl / "libterrace.so", copy)
-        call([source.strip, str(copy)], prefix)
+        own = prefix / "lib" / "musl"
+        own.mkdir()
+        for name in ("libterrace", "libterrace-hardened"):
+            copy = own / f"{name}-preload.so"
+            shutil.copy(source.musl / f"{name}.so", copy)
+            call([source.strip, str(copy)], prefix)
 
 
 def _make_alike(source: Source, tree: Path) -> None:

@@ -101,7 +101,7 @@ def build_libraries(checkout: Checkout, source: Source, musl: bool) -> None:
     """As the sources are now, by the presets that have the directories' names."""
     wanted: dict[Path, tuple[str, ...]] = {source.built: TARGETS}
     if musl and source.musl:
-        wanted[source.musl] = ("terrace_shared",)
+        wanted[source.musl] = ("terrace_shared", "terrace_hardened")
     with checkout.locked():
         for built, targets in wanted.items():
             if not (built / "build.ninja").exists():
