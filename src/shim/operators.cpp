@@ -60,6 +60,9 @@ TERRACE_INLINE bool delete_array_aligned_is_ours() noexcept {
 void* plain(size_t /*alignment*/, size_t n) { return shim::allocate(n); }
 void* aligned(size_t a, size_t n) { return shim::aligned(a, n); }
 
+// GCC 14 wants it for allocate_or_null_slow(). Weak, as in no_memory.cpp.
+__asm__(".weak __gxx_personality_v0");
+
 // A frame of its own, so that the heap profiler's stacks have the caller. Not by profile::Entered, whose destructor would have
 // to run when something is thrown, and not noexcept: either takes the C++ runtime.
 TERRACE_INLINE void keep_frame() { __asm__ volatile("" : : "r"(__builtin_frame_address(0))); }
