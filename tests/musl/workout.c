@@ -26,6 +26,7 @@ struct block {
 };
 
 static void* volatile passed[64]; /* blocks that one thread allocates and another frees */
+static unsigned ended;            /* threads that allocate no more */
 
 static void expect(int condition, const char* what) {
   if (condition) return;
@@ -105,10 +106,12 @@ static void* work(void* seed) {
     if (turn % 4000 == 1) fork_one();
   }
   for (int i = 0; i < kept; ++i) free(blocks[i].at);
+  __atomic_add_fetch(&ended, 1, __ATOMIC_RELEASE);
   return NULL;
 }
 
-/* It interrupts the main thread only, which does not allocate then. */
+/* It interrupts the main thread only, while that sleeps. In pthread_join the thread may have to wake a fork of another thread,
+   which holds the allocator's locks while it waits. */
 static void on_signal(int number) {
   const int saved = errno;
   free(malloc(100));
@@ -182,6 +185,8 @@ int main(int count, char** arguments) {
     for (uintptr_t i = 0; i < threads; ++i)
       expect(pthread_create(&thread[i], NULL, work, (void*)(generation * threads + i)) == 0, "pthread_create");
     sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+    while (__atomic_load_n(&ended, __ATOMIC_ACQUIRE) < threads * (generation + 1)) usleep(1000);
+    sigprocmask(SIG_BLOCK, &alarms, NULL);
     for (int i = 0; i < threads; ++i) pthread_join(thread[i], NULL);
   }
   const struct itimerval never = {0};
