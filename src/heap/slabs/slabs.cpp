@@ -38,8 +38,6 @@ const void* Slabs::take_made_slab(HomeClass h) const noexcept {
 
 GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
   const Shape& s = shape(h);
-  // Where a single block does as well, it is tried next: two refusals would cost twice as much as one.
-  if (s.granules > 1 && !is_object(h) && spans_->is_short_of(s.granules)) return no_granule;
   const span::Cut pieces = has_own_pages(s) ? span::Cut::coarse : span::Cut::fine;
   const span::Spans::Span found = spans_->take(s.granules, slab_span, pieces, node);
   if (found.first != no_granule) begin_slab(h, found);
@@ -133,11 +131,17 @@ GranuleIndex Slabs::slab_of_any_node(HomeClass h) noexcept {
   return no_granule;
 }
 
+// Where a single block does as well, it is tried next: two refusals would cost twice as much as one.
+bool Slabs::is_short_for_slab(HomeClass h) const noexcept {
+  const Shape& s = shape(h);
+  return s.granules > 1 && !is_object(h) && spans_->is_short_of(s.granules);
+}
+
 // Slabs whose free blocks hold pages come first.
 GranuleIndex Slabs::slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept {
   const Lists& own = lists(h, node % span::most_nodes);
   GranuleIndex first = own.resident.first != no_granule ? own.resident.first : own.bare.first;
-  if (first == no_granule && may_grow) first = make_slab(h, node % span::most_nodes);
+  if (first == no_granule && may_grow && !is_short_for_slab(h)) first = make_slab(h, node % span::most_nodes);
   if (first == no_granule) return slab_of_any_node(h);
   if constexpr (hardened) {  // one of the first few
     for (std::uint32_t further = class_at(h).random.below(4); further != 0; --further) {

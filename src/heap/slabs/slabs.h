@@ -196,6 +196,7 @@ class Slabs {
   // slabs.cpp
   void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h, unsigned node) noexcept;
+  bool is_short_for_slab(HomeClass h) const noexcept;
   __attribute__((noinline)) void begin_slab(HomeClass h, const span::Spans::Span& found) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   TERRACE_INLINE span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;
