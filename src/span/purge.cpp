@@ -15,9 +15,6 @@ constexpr std::size_t piece = 32 * mib;
 // Granules, so many that a system call less often than for each 4 MiB is made for records: 9 pages.
 constexpr std::uint32_t worth_stripping = 64;
 
-// Waits of 50 us, all in all 200 ms: a thread that purges may have been stopped for good, by a signal handler that waits here.
-constexpr int most_waits = 4000;
-
 bool purge_in_pieces(std::byte* from, std::size_t bytes) noexcept {
   for (std::size_t done = 0; done < bytes; done += piece) {
     if (!os::purge(from + done, min_of(piece, bytes - done))) return false;
@@ -155,13 +152,15 @@ std::size_t Spans::purge_all() noexcept {
   return purge_beyond(0);
 }
 
-// Memory is short, and some of it is in other threads' hands on its way to the system.
-void Spans::wait_for_purges() noexcept {
-  for (int i = 0; purging_ != no_granule && i < most_waits; ++i) {
+// Memory is short, and some of it is in other threads' hands on its way to the system. Whether another look makes sense.
+bool Spans::wait_for_purges(int& waits) noexcept {
+  if (purging_ == no_granule || waits == 0) return false;
+  for (; purging_ != no_granule && waits != 0; --waits) {
     mutex_.unlock();
     os::sleep_briefly();
     mutex_.lock();
   }
+  return true;
 }
 
 // The pages may be there or not: dirty is right for both. If it is this thread that was interrupted by a handler that forks, it

@@ -6,6 +6,9 @@
 namespace terrace::span {
 namespace {
 
+// Waits of 50 us, all in all 200 ms: a thread that purges may have been stopped for good, by a signal handler that waits here.
+constexpr int most_waits = 4000;
+
 bool is_free(State s) noexcept { return s == State::clean || s == State::dirty; }
 // Granules that a span has to have beside those that are wanted.
 std::uint32_t slack(std::size_t align) noexcept {
@@ -160,15 +163,14 @@ GranuleIndex Spans::grow(std::uint32_t granules) noexcept {
 }
 
 // The last means before memory is refused: every span of the own bins is looked at, of any node, and neighbours that do not
-// merge while they are dirty are together enough perhaps.
+// merge while they are dirty are together enough perhaps. While pages are given back the lock is free: others give spans then.
 GranuleIndex Spans::find_when_short(std::uint32_t granules) noexcept {
-  GranuleIndex found = clean_.find(window_, granules, Bins::all_candidates);
-  for (unsigned node = 0; node < most_nodes && found == no_granule; ++node)
-    found = dirty_[node].find(window_, granules, Bins::all_candidates);
-  if (found != no_granule) return found;
-  purge_beyond(0);
-  wait_for_purges();
-  return clean_.find(window_, granules, Bins::all_candidates);
+  for (int waits = most_waits;;) {
+    GranuleIndex found = clean_.find(window_, granules, Bins::all_candidates);
+    for (unsigned node = 0; node < most_nodes && found == no_granule; ++node)
+      found = dirty_[node].find(window_, granules, Bins::all_candidates);
+    if (found != no_granule || (purge_beyond(0) == 0 && !wait_for_purges(waits))) return found;
+  }
 }
 
 // Granules before the first multiple of `align`.

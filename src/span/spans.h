@@ -152,7 +152,7 @@ class Spans {
   std::uint64_t purge_beyond(std::uint64_t bytes) noexcept;
   void purge_beyond_bound() noexcept;
   void doubt_clean() noexcept;
-  void wait_for_purges() noexcept;
+  bool wait_for_purges(int& waits) noexcept;
   const char* check_free(GranuleIndex first, GranuleIndex before) noexcept;
   const char* count_listed(const Bins& bins, std::uint64_t& listed) noexcept;
   const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;

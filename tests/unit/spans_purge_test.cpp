@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // What happens to spans while their pages are given back, with the lock free.
+#include "os/clock.h"
 #include "os/memory.h"
 #include "spans_fixture.h"
 
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
@@ -86,6 +89,77 @@ TEST_F(SpansTest, a_forked_child_repairs_what_another_thread_was_purging) {
   other.join();
   if (!seen && is_one_cpu()) GTEST_SKIP() << "no purge was seen";
   EXPECT_EQ(status, 0);
+}
+
+// Where nothing can be mapped any more. Stacks do not grow either.
+class NoMoreAddresses {
+ public:
+  NoMoreAddresses() noexcept {
+    getrlimit(RLIMIT_AS, &before_);
+    const rlimit none = {.rlim_cur = 1, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_AS, &none);
+  }
+  NoMoreAddresses(const NoMoreAddresses&) = delete;
+  NoMoreAddresses& operator=(const NoMoreAddresses&) = delete;
+  ~NoMoreAddresses() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+// Memory is short, so a thread waits for a purge; meanwhile a span is given that is long enough, as what was purged is not.
+// Whether it was given before the purge was over.
+bool give_while_another_waits(Spans& spans, const std::function<bool(GranuleIndex)>& is_purging) {
+  const GranuleIndex wanted = spans.take(2 * long_to_purge, State::taken).first;
+  const GranuleIndex between = spans.take(1, State::taken).first;
+  const GranuleIndex purged = spans.take(long_to_purge, State::taken).first;
+  std::memset(spans.window().address(purged), 1, long_to_purge * granule_size);
+  std::atomic<int> ready = 0;
+  std::atomic<bool> is_over = false;
+  const auto once_purging = [&] {
+    ++ready;
+    while (!is_purging(purged) && !is_over) std::this_thread::yield();
+  };
+  GranuleIndex got = no_granule;
+  std::thread taker([&] {
+    once_purging();
+    got = spans.take(2 * long_to_purge, State::taken).first;
+  });
+  bool in_time = false;
+  std::thread giver([&] {
+    once_purging();
+    usleep(1000);
+    spans.give_unsettled(wanted);
+    in_time = is_purging(purged);
+  });
+  std::thread purger([&] {
+    while (ready != 2) std::this_thread::yield();
+    const NoMoreAddresses from_now_on;
+    spans.give_unsettled(purged, 0);
+    spans.decay(os::coarse_milliseconds());  // what is given meanwhile is not old enough
+    is_over = true;
+    taker.join();
+  });
+  purger.join();
+  giver.join();
+  if (in_time) EXPECT_EQ(got, wanted);
+  if (got != no_granule) spans.give(got);
+  spans.give(between);
+  return in_time;
+}
+
+TEST_F(SpansTest, what_is_given_while_a_thread_waits_for_a_purge_is_found) {
+#if defined(TERRACE_SANITIZED)
+  GTEST_SKIP() << "the sanitizer maps memory itself";
+#endif
+  spans_->give(spans_->take(1, State::taken).first);
+  spans_->purge_all();  // the first one ever maps a page, to see what the system does
+  int in_time = 0;
+  for (int turn = 0; turn < 5; ++turn) {
+    if (give_while_another_waits(*spans_, [this](GranuleIndex i) { return is_purging(i); })) ++in_time;
+    spans_->purge_all();
+  }
+  if (in_time == 0) GTEST_SKIP() << "each purge was over too soon";
 }
 
 bool is_resident(const void* p) {
