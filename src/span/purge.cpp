@@ -146,6 +146,11 @@ std::uint64_t Spans::purge_down_to(std::uint64_t bytes) noexcept {
   return purged;
 }
 
+std::uint64_t Spans::purge_at_rest(std::uint64_t bytes) noexcept {
+  const os::LockGuard guard(mutex_);
+  return purge_beyond(bytes);
+}
+
 std::size_t Spans::purge_all() noexcept {
   const os::LockGuard guard(mutex_);
   doubt_clean();

@@ -81,11 +81,16 @@ class Spans {
   void decay(std::uint64_t now) noexcept;
   /// Gives dirty memory back, oldest first, until no more than `bytes` are left. Bytes purged.
   std::uint64_t purge_down_to(std::uint64_t bytes) noexcept;
+  /// The same, but what is needed again will not be kept for that.
+  std::uint64_t purge_at_rest(std::uint64_t bytes) noexcept;
   /// Gives back all dirty memory but what other threads are about to. Bytes purged.
   std::size_t purge_all() noexcept;
 
   /// Bytes that were in use within the last seconds and are not now, up to 48 MiB.
   std::uint64_t freed_lately() noexcept { return demand_.freed_lately(in_use_bytes()); }
+  /// By owners: something was taken for the program that needs pages.
+  __attribute__((noinline)) void on_take() noexcept { demand_.on_take(os::coarse_milliseconds()); }
+  bool demand_rests(std::uint64_t now) const noexcept { return demand_.rests(now); }
   /// What of one kind, free spans or free blocks in slabs, may keep its pages: a share of what is or lately was in use, or what
   /// should have been kept, and what has just become free.
   std::uint64_t may_keep(const Refaults& refaults) noexcept {

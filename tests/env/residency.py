@@ -49,6 +49,10 @@ def resident_while_it_goes_round(h):
         h.run(setting, [h.program("residency"), "turns"])
 
 
+def resident_after_a_task(h):
+    on_every_rung(h, "pauses 100", "pauses 4000", "pauses 100000", "pauses 1000000")
+
+
 def resident_after_shrinking(h):
     on_every_rung(h, "shrunk 260000 140000 0", "shrunk 400000 270000 0", "shrunk 400000 270000 4096", "shrunk 3000000 300000 0",
                   "shrunk 600000 100000 10000", "shrunk 6000 2000 0")
@@ -95,6 +99,6 @@ def giving_back_faults_nothing_in(h):
 
 
 ALL = [aligned_blocks_waste_little, giving_back_faults_nothing_in, resident_after_fragmentation,
-       resident_after_frees_in_random_order, resident_after_shrinking, resident_after_a_spike, resident_after_many_threads,
-       resident_while_it_goes_round, resident_while_locked, resident_where_giving_back_is_refused,
+       resident_after_frees_in_random_order, resident_after_a_task, resident_after_shrinking, resident_after_a_spike,
+       resident_after_many_threads, resident_while_it_goes_round, resident_while_locked, resident_where_giving_back_is_refused,
        resident_while_locked_before_linux_5_18]

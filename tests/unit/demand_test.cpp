@@ -20,6 +20,16 @@ TEST(Demand, is_bounded) {
   EXPECT_EQ(d.freed_lately(100 * mib), most_freed_lately);
 }
 
+TEST(Demand, rests_when_nothing_was_taken_for_some_time) {
+  Demand d;
+  d.on_take(1000);
+  EXPECT_FALSE(d.rests(1000));
+  EXPECT_FALSE(d.rests(1000 + rest_ms));
+  EXPECT_TRUE(d.rests(1001 + rest_ms));
+  d.on_take(1001 + rest_ms);
+  EXPECT_FALSE(d.rests(1001 + rest_ms));
+}
+
 TEST(Demand, fades_down_to_what_is_in_use) {
   Demand d;
   d.freed_lately(20 * mib);

@@ -28,6 +28,7 @@ void* Large::allocate(std::size_t size, std::size_t align, bool zeroed, unsigned
   }
   const span::Spans::Span found = spans_->take(granules_for(line + size), large_span, span::Cut::whole, node, align);
   if (found.first == span::no_granule) return nullptr;
+  spans_->on_take();
   Record& r = spans_->window().record(found.first);
   begin(part(r), line, size);
   counters_.allocated.add();
@@ -86,6 +87,7 @@ bool Large::resize(void* p, std::size_t size) noexcept {
   const std::uint32_t want = granules_for(l.line + size);
   if (want > r.granules) {
     if (!spans_->extend(r.first, want)) return false;
+    spans_->on_take();
     counters_.grown_in_place.add();
   }
   if (want == r.granules && l.lies == Lies::apart) l.lies = Lies::both;
@@ -159,6 +161,7 @@ void* Large::move(void* p, std::size_t size) noexcept {
     if (by_pages) counters_.apart.sub(1);
     return nullptr;
   }
+  spans_->on_take();
   Record& r = spans_->window().record(found.first);
   begin(part(r), was.line, size);
   std::byte* const fresh = start_of(r) + was.line;

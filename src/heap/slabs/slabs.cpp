@@ -45,6 +45,7 @@ GranuleIndex Slabs::make_slab(HomeClass h, unsigned node) noexcept {
 }
 
 void Slabs::begin_slab(HomeClass h, const span::Spans::Span& found) noexcept {
+  on_take(h);
   Class& c = class_at(h);
   const Shape& s = shape(h);
   const span::Window& window = spans_->window();
@@ -220,6 +221,7 @@ unsigned Slabs::cut_from(HomeClass h, GranuleIndex first, unsigned want, std::ui
   const unsigned n = gather(c, r, want, blocks);
   fill_holes(h, r, blocks, n);
   const std::uint32_t fewer = resident - min_of(resident, resident_blocks(r));
+  if (fewer < n) on_take(h);
   if (fewer < n && has_own_pages(shape(h))) refaults_.on_refault(std::uint64_t{n - fewer} * shape(h).stride);
   count_waste(h, first);
   c.counters.cut.add(n);
@@ -268,7 +270,7 @@ void Slabs::put_back(const std::uint64_t* blocks, unsigned n) noexcept {
   if (n == 0) return;
   const span::Window& window = spans_->window();
   const HomeClass h = home_at_granule(window.index_of(pointer_to(blocks[0])));
-  if (!block_values.has(index(h)) && !is_object(h)) report_invalid_pointer("free", pointer_to(blocks[0]));
+  if (!is_for_program(h)) report_invalid_pointer("free", pointer_to(blocks[0]));
   put_back(h, blocks, n);
 }
 

@@ -197,6 +197,11 @@ class Slabs {
   void seed() noexcept;
   span::GranuleIndex make_slab(HomeClass h, unsigned node) noexcept;
   bool is_short_for_slab(HomeClass h) const noexcept;
+  // Not of magazines, which frees need.
+  static bool is_for_program(HomeClass h) noexcept { return block_values.has(index(h)) || is_object(h); }
+  void on_take(HomeClass h) noexcept {
+    if (is_for_program(h)) spans_->on_take();
+  }
   __attribute__((noinline)) void begin_slab(HomeClass h, const span::Spans::Span& found) noexcept;
   void release_slab(HomeClass h, span::GranuleIndex first) noexcept;
   TERRACE_INLINE span::GranuleIndex slab_to_cut(HomeClass h, bool may_grow, unsigned node) noexcept;

@@ -16,6 +16,7 @@ bool upkeep::may_keep(Maintenance& m, std::size_t bytes) noexcept { return m.may
 
 void Maintenance::tick() noexcept {
   const std::uint64_t now = os::coarse_milliseconds();
+  if (spans_.demand_rests(now)) purge_at_rest(now);
   if (draining_.is_unfinished()) {
     if (draining_.mutex().try_lock()) {
       draining_.go_on_round();

@@ -73,6 +73,7 @@ class Maintenance {
   std::uint64_t within_limit(std::uint64_t bytes) const noexcept;
   std::uint64_t left_to_limit() const noexcept;
   void purge_to_bound() noexcept;
+  void purge_at_rest(std::uint64_t now) noexcept;
   void purge_down_to(std::uint64_t target) noexcept;
   std::uint64_t unpin() noexcept;
   std::uint64_t live_in_slabs() const noexcept;
@@ -94,6 +95,7 @@ class Maintenance {
   std::atomic<std::uint64_t> usable_{os::Limits::none};
   std::atomic<unsigned> processors_{~0U};
 
+  std::uint64_t rest_purged_at_ = 0;  // ms; what was purged at rest is paid for by the time up to then. Guarded as limits_
   std::atomic<std::uint64_t> last_tick_{0};
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is live in slabs. relaxed:
   // stale ones cost one more try.

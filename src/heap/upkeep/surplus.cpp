@@ -30,6 +30,10 @@ constexpr std::uint64_t bound_share = 4;       // of what is live
 constexpr std::uint64_t bound_at_limit = mib;  // what slots need to work at all
 constexpr std::uint64_t purge_further = 16;    // of the bound, so that not every call purges a little
 
+constexpr std::uint64_t purge_at_rest_per_ms = 32 * kib;  // to purge that and fault it in again takes a hundredth of it
+constexpr std::uint64_t longest_counted_ms = 2000;        // what goes back by it is all that the bound leaves
+constexpr std::uint64_t worth_purging_at_rest = 256 * kib;
+
 constexpr std::uint64_t tenth_of_limit = 10, unknown_share = 4;
 constexpr unsigned ticks_between_readings = 8;  // of the limits
 
@@ -54,6 +58,7 @@ std::uint64_t Maintenance::pinned_by_levels() const noexcept {
 void Maintenance::open(std::uint64_t decay_ms, std::uint64_t budget) noexcept {
   decay_ms_ = decay_ms;
   budget_ = budget;
+  rest_purged_at_ = os::coarse_milliseconds();
   read_limits(os::Groups::mounted);
 }
 
@@ -149,6 +154,24 @@ void Maintenance::accept_excess(std::uint64_t bytes) noexcept {
   const std::uint64_t live = live_in_slabs();
   accepted_above_.store(live - live / 4, std::memory_order_relaxed);
   accepted_.store(bytes, std::memory_order_relaxed);
+}
+
+// What is freed while demand rests goes back at once, as much as the time allows that has gone by since it last did: what a
+// program needs again after each pause costs it little.
+void Maintenance::purge_at_rest(std::uint64_t now) noexcept {
+  const std::uint64_t dirty = spans_.dirty_bytes(), waste = slabs_.waste();
+  if (dirty + waste < worth_purging_at_rest || !draining_.mutex().try_lock()) return;
+  rest_purged_at_ = max_of(rest_purged_at_, now - min_of(now, longest_counted_ms));
+  if (now > rest_purged_at_) {
+    const std::uint64_t most = (now - rest_purged_at_) * purge_at_rest_per_ms;
+    std::uint64_t purged = spans_.purge_at_rest(dirty - min_of(dirty, most));
+    if (purged < most) {
+      slabs_.purge_down_to(waste - min_of(waste, most - purged));
+      purged += waste - min_of(waste, slabs_.waste());
+    }
+    rest_purged_at_ += purged / purge_at_rest_per_ms;
+  }
+  draining_.mutex().unlock();
 }
 
 // At most one thread; the others leave it to that one, which looks again when it has unlocked.
