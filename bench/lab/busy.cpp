@@ -42,7 +42,7 @@ void body(Run& run, std::uint32_t number, Sum& out) {
     wait_for(run.begun);
   }
   std::uint64_t state = number;
-  while (!run.ended.load(std::memory_order_relaxed)) {
+  do {  // once at least: a thread may get no processor before the time is over
     const std::size_t bytes = sizes.next();
     void* const p = mutator.allocate(bytes);
     std::memset(static_cast<char*>(p) + sizeof(Header), 0, bytes - sizeof(Header));
@@ -52,7 +52,7 @@ void body(Run& run, std::uint32_t number, Sum& out) {
     }
     ++sum.objects;
     sum.bytes += bytes;
-  }
+  } while (!run.ended.load(std::memory_order_relaxed));
   sum.past_thread = mutator.past_thread();
   out = sum;
   const Young::Blocked blocked(run.young);
