@@ -50,7 +50,9 @@ def resident_while_it_goes_round(h):
 
 
 def resident_after_a_task(h):
-    on_every_rung(h, "pauses 100", "pauses 4000", "pauses 100000", "pauses 1000000")
+    on_every_rung(h, "pauses 4000")
+    for size in ["100", "100000", "1000000"]:
+        h.run(h.terrace(), [h.program("residency"), "pauses", size])
 
 
 def resident_after_shrinking(h):
