@@ -50,9 +50,10 @@ def resident_while_it_goes_round(h):
 
 
 def resident_after_a_task(h):
-    on_every_rung(h, "pauses 4000")
+    for setting in h.rungs():
+        h.run(setting, [h.program("pauses"), "4000"])
     for size in ["100", "100000", "1000000"]:
-        h.run(h.terrace(), [h.program("residency"), "pauses", size])
+        h.run(h.terrace(), [h.program("pauses"), size])
 
 
 def resident_after_shrinking(h):

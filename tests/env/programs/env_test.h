@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -41,6 +42,15 @@ inline void check(bool holds, const char* what) {
 }
 
 inline void ok() { say(STDOUT_FILENO, "ok\n"); }
+
+/// Bytes of this process that are in memory. No library is asked, which might allocate.
+inline std::size_t resident() {
+  char text[128] = {};
+  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  check(fd >= 0 && read(fd, text, sizeof text - 1) > 0, "/proc/self/statm");
+  close(fd);
+  return std::strtoull(std::strchr(text, ' '), nullptr, 10) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
 
 inline double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 

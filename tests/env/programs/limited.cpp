@@ -24,14 +24,6 @@ constexpr std::size_t bookkeeping = 2 * mib;  // metadata, what slots need
 char* blocks[1 << 17];
 std::size_t count = 0, live = 0, at_start = 0, limit = 0;
 
-std::size_t resident() {
-  char text[128] = {};
-  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  check(fd >= 0 && read(fd, text, sizeof text - 1) > 0, "/proc/self/statm");
-  close(fd);
-  return std::strtoull(std::strchr(text, ' '), nullptr, 10) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
 void take(std::size_t size) {
   check(count < std::size(blocks), "the table is full");
   blocks[count] = static_cast<char*>(opaque(std::malloc(size)));

@@ -7,7 +7,6 @@
 #include "env_test.h"
 
 #include <algorithm>
-#include <fcntl.h>
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -36,14 +35,6 @@ std::size_t at_start = 0;  // resident
 Random random_numbers{7};
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
-
-std::size_t resident() {
-  char text[128] = {};
-  const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  check(fd >= 0 && read(fd, text, sizeof text - 1) > 0, "/proc/self/statm");
-  close(fd);
-  return std::strtoull(std::strchr(text, ' '), nullptr, 10) * page_size();
-}
 
 Block taken(std::size_t size, std::size_t align = 16) {
   void* p = nullptr;
@@ -285,33 +276,6 @@ void shrunk(std::size_t size, std::size_t to, std::size_t step) {
   check(after <= live + live / (step == 0 ? 16 : 3) + bookkeeping, "the ends of shrunk blocks are resident after a trim");
 }
 
-// A task of some time, at whose end all is freed: an idle process keeps next to nothing of it. Tasks that follow each other
-// closely need the memory again: what goes back in each pause is limited by the time since it last did.
-void pauses(std::size_t size) {
-  constexpr std::size_t bytes = 40 * mib;
-  const auto task = [size](useconds_t microseconds) {
-    for (std::size_t i = 0; i < bytes / size; ++i) take(size);
-    usleep(microseconds);
-    free_all_but(0);
-  };
-  task(1'500'000);
-  const std::size_t kept = resident() - std::min(resident(), at_start);
-  say_resident("after a task", kept, 0);
-  check(kept <= bookkeeping, "a process that is idle after a task keeps what it needed");
-  constexpr long tasks = 20, pages_per_ms = 8;
-  for (int i = 0; i < 2; ++i) task(20'000);
-  const long before = faults();
-  const double start = now();
-  for (long i = 0; i < tasks; ++i) task(20'000);
-  // And a span, which goes back whole, once.
-  const auto ms = static_cast<long>((now() - start) * 1000), whole = static_cast<long>(bytes / page_size());
-  const long during = faults() - before, most = ms * pages_per_ms + whole;
-  char line[160];
-  std::snprintf(line, sizeof line, "pauses: %ld faults, at most %ld\n", during, most);
-  say(STDOUT_FILENO, line);
-  check(during <= most, "more is given back in each pause than the time allows");
-}
-
 // The mapping that a block lies in may have huge pages. Giving memory back must not fault any in.
 void huge_pages() {
   void* const block = opaque(std::malloc(256 * mib));
@@ -415,7 +379,6 @@ int main(int argc, char** argv) {
   if (shape == "spike") spike(std::strtoull(argv[2], nullptr, 10), argv[3]);
   if (shape == "shuffled") shuffled(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10));
   if (shape == "turns") turns();
-  if (shape == "pauses") pauses(std::strtoull(argv[2], nullptr, 10));
   if (shape == "shrunk")
     shrunk(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10), std::strtoull(argv[4], nullptr, 10));
   if (shape == "huge_pages") huge_pages();
