@@ -327,7 +327,10 @@ void* Heap::reallocate(void* p, std::size_t size) noexcept {
     if (fresh == nullptr) return p;
   }
   std::memcpy(fresh, p, min_of(have, size));
-  if (size < have) give_end_back(fresh, plain_size(fresh), size);
+  if (size < have) {
+    give_end_back(fresh, plain_size(fresh), size);
+    if (have - size >= os::smallest_page) spans_.forget(have - size);
+  }
   heap::free(p);
   return fresh;
 }

@@ -31,6 +31,11 @@ class Demand {
   void on_take(std::uint64_t now) noexcept {
     if (taken_at_.read() != now) taken_at_.set(now);
   }
+  /// The program has said that it does not need so many bytes any more: realloc to a smaller size.
+  void forget(std::uint64_t bytes) noexcept {
+    const std::uint64_t peak = peak_.read();
+    peak_.set(peak - min_of(peak, bytes));
+  }
   bool rests(std::uint64_t now) const noexcept { return now > taken_at_.read() + rest_ms; }
   /// At each tick.
   void fade(std::uint64_t in_use) noexcept {

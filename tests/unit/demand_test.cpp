@@ -20,6 +20,15 @@ TEST(Demand, is_bounded) {
   EXPECT_EQ(d.freed_lately(100 * mib), most_freed_lately);
 }
 
+TEST(Demand, forgets_what_is_said_not_to_be_needed) {
+  Demand d;
+  d.freed_lately(20 * mib);
+  d.forget(12 * mib);
+  EXPECT_EQ(d.freed_lately(4 * mib), 4 * mib);
+  d.forget(30 * mib);
+  EXPECT_EQ(d.freed_lately(4 * mib), 0U);
+}
+
 TEST(Demand, rests_when_nothing_was_taken_for_some_time) {
   Demand d;
   d.on_take(1000);
