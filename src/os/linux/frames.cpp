@@ -6,6 +6,7 @@
 #include "os/memory.h"
 #include "os/syscall.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <sys/auxv.h>
@@ -28,7 +29,12 @@ constinit thread_local std::uintptr_t unreadable_page = 0;
 
 // The kernel maps so much of the first thread's stack at the start, below what it puts on it.
 constexpr std::size_t mapped_at_start = 128 * 1024;
-std::uintptr_t first_stack_end() noexcept { return auxiliary_value(AT_RANDOM); }
+std::uintptr_t first_stack_end() noexcept {
+  static constinit std::atomic<std::uintptr_t> known{0};  // relaxed: it is the same for all who ask; to ask costs a search
+  std::uintptr_t end = known.load(std::memory_order_relaxed);
+  if (end == 0) known.store(end = auxiliary_value(AT_RANDOM), std::memory_order_relaxed);
+  return end;
+}
 
 /// The page that was found to be readable last.
 class Readable {
