@@ -10,8 +10,10 @@
 #define DTRACE_PROBE3(...)  // NOLINT(cppcoreguidelines-macro-usage)
 #endif
 
-__attribute__((section(".probes"))) volatile unsigned short otel_memory_alloc_semaphore = 0;
-__attribute__((section(".probes"))) volatile unsigned short otel_memory_free_semaphore = 0;
+// weak: a program that the archive is linked to may have probes of this contract, too.
+#define TERRACE_SEMAPHORE __attribute__((section(".probes"), weak)) volatile unsigned short
+TERRACE_SEMAPHORE otel_memory_alloc_semaphore = 0;
+TERRACE_SEMAPHORE otel_memory_free_semaphore = 0;
 
 namespace terrace::profile {
 namespace {
