@@ -60,9 +60,12 @@ def _python(subject: Subject) -> Subject:
 _WORKERS = ("python3",)
 _RUN_WORKERS = [find("python3") or "python3", str(PROGRAMS / "workers.py")]
 
+# Before Java 22 an allocation fails when inflaters on other threads have put off the collection a second time.
+_PATIENT = ["-XX:+IgnoreUnrecognizedVMOptions", "-XX:+UnlockDiagnosticVMOptions", "-XX:GCLockerRetryAllocationCount=1000"]
+
 USES = (
     _use("jvm-native", "JVM: inflaters and direct buffers", ("java", "javac"),
-         ["java", "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", str(BUILT), "Native"], 1600,
+         ["java", *_PATIENT, "-Xmx256m", "-XX:MaxDirectMemorySize=2g", "-cp", str(BUILT), "Native"], 1600,
          ["javac", "-d", str(BUILT), str(PROGRAMS / "Native.java")],
          settings={"trimmed by the JVM": {"JAVA_TOOL_OPTIONS": "-XX:TrimNativeHeapInterval=1000"}}),
     _use("python-workers", "Python: 4 workers", _WORKERS, _RUN_WORKERS, 60),
