@@ -90,6 +90,7 @@ class Spans {
   std::uint64_t freed_lately() noexcept { return demand_.freed_lately(in_use_bytes()); }
   /// By owners: something was taken for the program that needs pages.
   __attribute__((noinline)) void on_take() noexcept { demand_.on_take(os::coarse_milliseconds()); }
+  /// By owners: the program does not need so many bytes any more.
   void forget(std::uint64_t bytes) noexcept { demand_.forget(bytes); }
   bool demand_rests(std::uint64_t now) const noexcept { return demand_.rests(now); }
   /// What of one kind, free spans or free blocks in slabs, may keep its pages: a share of what is or lately was in use, or what
