@@ -266,11 +266,8 @@ void shrunk(std::size_t size, std::size_t to, std::size_t step) {
     }
   }
   // What realloc makes shorter is not kept for being in use lately. Of small steps, each keeps a part.
-  if (step == 0) {
-    check_kept("shrunk", 0);
-  } else {
-    check_bound("shrunk", freed_lately);
-  }
+  if (step == 0) check_kept("shrunk", 0);
+  check_bound("shrunk", freed_lately);
   // A span of its own gives pages back by itself, and needs no bound.
   if (to > 256 * kib && step == 0)
     check(resident() - at_start <= live_pages() + bookkeeping, "the ends of shrunk blocks are resident");
