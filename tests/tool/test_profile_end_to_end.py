@@ -189,10 +189,13 @@ def test_bpftrace_reads_the_probes() -> None:
     if b"otel_memory" not in LIBRARY.read_bytes():
         pytest.skip("the library was built without systemtap's header")
     probe = f"usdt:{LIBRARY}:otel_memory:"
-    loop = "import time\nwhile True: time.sleep(len(bytearray(1 << 20)) / (1 << 30))"
+    loop = "import time\nprint()\nwhile True: time.sleep(len(bytearray(1 << 20)) / (1 << 30))"
     environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), "TERRACE_PROFILE": "64K"}
-    with subprocess.Popen([sys.executable, "-c", loop], env=environment) as process:
+    command = [sys.executable, "-u", "-c", loop]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as process:
         try:
+            # bpftrace looks for the semaphores of what is mapped when it starts.
+            assert process.stdout is not None and process.stdout.readline() == b"\n"
             seen = bpftrace(
                 "-p", str(process.pid), "-e",
                 f"{probe}alloc /arg1 > {MIB}/ {{ @blocks = count(); @bytes = sum(arg2); }} "
