@@ -67,6 +67,7 @@ constexpr size_t sizes[] = {0,
                             mib + 1,
                             4 * mib,
                             4 * mib + 100,
+                            largest - 8,
                             largest};
 
 template <class F>
