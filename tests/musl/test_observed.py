@@ -83,13 +83,14 @@ def test_exactly_what_is_leaked_is_found_in_a_core_file(leaks, tmp_path) -> None
 
 
 def expect_stacks(directory: Path, target: object) -> None:
-    """musl has no tables for unwinding: stacks end with the first of its functions."""
+    """musl has no tables for unwinding: stacks end with the first of its functions, which may be
+    without a name: some systems' libc.so has symbols of exported functions only."""
     path = directory / "a.folded"
     expect_kept(profiled(directory, target))
     assert main(["profile", "-o", str(path), str(target)]) == 0
     stacks = [line.rpartition(" ")[0] for line in path.read_text(encoding="utf-8").splitlines()]
     assert any(stack.endswith(";take_orders;make_order") for stack in stacks), stacks
-    assert not any("0x" in stack for stack in stacks), stacks
+    assert not any("0x" in stack.removeprefix("libc.so+0x") for stack in stacks), stacks
 
 
 @unwound

@@ -81,7 +81,7 @@ class _Drgn:
 
     def _module(self, image: Any) -> Any:
         module = self.program.extra_module(image.path, image.start, create=True)
-        module.address_ranges = [(image.start, image.end)]
+        module.address_range = (image.start, image.end)
         if image.build_id:
             module.build_id = image.build_id  # a file that has another one is not taken
         with contextlib.suppress(Exception):
