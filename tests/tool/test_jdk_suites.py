@@ -208,6 +208,16 @@ def test_a_test_that_fails_again_with_the_buffers_alone_is_told(session, monkeyp
     assert "FAILED  flip: A: failed, on the installed JDK passed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("result", "status"), [(PASSED, 0), (FAILED, 1)])
+def test_a_test_of_the_patched_jdk_alone_has_to_pass(session, monkeypatch, result, status):
+    def answers(jdk_name, _flags, _words):
+        return {"A": PASSED, **({"B": result} if jdk_name == "image" else {})}
+
+    suite = run_jtreg(session(), monkeypatch, answers)
+    assert suite.status == status
+    assert bool(suite.differences()) == bool(status)
+
+
 def test_a_test_that_passes_the_second_time_is_a_note(session, monkeypatch):
     def answers(jdk_name, flags, words):
         broken = jdk_name == "image" and not flags and words == ["all"]

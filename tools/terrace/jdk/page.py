@@ -13,7 +13,7 @@ from typing import Any
 
 from terrace.captured import run_captured
 from terrace.checkout import Checkout
-from terrace.jdk.session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite
+from terrace.jdk.session import ERROR, FAILED, NOT_RUN, PASSED, STOCK, Session, Suite, is_unlike
 from terrace.jdk.source import integration
 from terrace.messages import say
 
@@ -128,7 +128,7 @@ def _counts(results: dict[str, dict[str, str]]) -> list[str]:
     ]
     for name, found in results.items():
         counts = Counter(found.values())
-        unlike = sum(r not in (NOT_RUN, stock.get(test, NOT_RUN)) for test, r in found.items())
+        unlike = sum(is_unlike(stock.get(test, NOT_RUN), r) for test, r in found.items())
         cells = [str(counts[r]) for r in (PASSED, FAILED, ERROR, NOT_RUN)]
         lines.append(_row([name, *cells, "" if name == STOCK else str(unlike)]))
     return lines

@@ -20,6 +20,11 @@ STOCK = "stock"  # the name of what the others are compared with
 PASSED, FAILED, ERROR, NOT_RUN = "passed", "failed", "error", "not run"
 
 
+def is_unlike(of_stock: str, result: str) -> bool:
+    """Flags and features deselect tests: one that passed on the patched JDK alone is no difference."""
+    return result not in (NOT_RUN, of_stock) and (of_stock, result) != (NOT_RUN, PASSED)
+
+
 @dataclass(frozen=True)
 class Setting:
     """Flags of one run of the patched JVM; `stock` are those that the installed one gets, too."""
@@ -76,13 +81,13 @@ class Suite:
         self.results.setdefault(setting, {})[test] = result
 
     def differences(self) -> list[tuple[str, str, str, str]]:
-        """Setting, test, stock's result, this one's; a test that flags deselect is none."""
+        """Setting, test, stock's result, this one's."""
         stock = self.results.get(STOCK, {})
         return [
             (setting, test, stock.get(test, NOT_RUN), result)
             for setting, results in self.results.items()
             for test, result in results.items()
-            if result not in (NOT_RUN, stock.get(test, NOT_RUN))
+            if is_unlike(stock.get(test, NOT_RUN), result)
         ]
 
     def print_setting(self, name: str) -> None:
