@@ -21,7 +21,7 @@ PASSED, FAILED, ERROR, NOT_RUN = "passed", "failed", "error", "not run"
 
 
 def is_unlike(of_stock: str, result: str) -> bool:
-    """Flags and features deselect tests: one that passed on the patched JDK alone is no difference."""
+    """Flags deselect tests: one that only the patched JDK ran, and that passed, does not differ."""
     return result not in (NOT_RUN, of_stock) and (of_stock, result) != (NOT_RUN, PASSED)
 
 
