@@ -84,6 +84,11 @@ def plots(data):
     return {p.name: p for p in all_plots(data)}
 
 
+@pytest.fixture(scope="module")
+def page(data):
+    return document(content(data, ["a < b", *findings(data)]))
+
+
 def _dump(text, folder):
     (folder / "page.html").write_text(text, encoding="utf-8")
     done = subprocess.run(
@@ -98,8 +103,8 @@ def _dump(text, folder):
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-def test_a_browser_draws_the_page(data, tmp_path):
-    text, complaints = _dump(document(content(data, list(findings(data)))).replace("</body>", _probe("overview") + "</body>"), tmp_path)
+def test_a_browser_draws_the_page(data, page, tmp_path):
+    text, complaints = _dump(page.replace("</body>", _probe("overview") + "</body>"), tmp_path)
     assert not complaints
     elements = Elements()
     elements.feed(text)
@@ -132,18 +137,17 @@ def test_a_browser_draws_the_page_of_several_machines(tmp_path):
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-def test_a_complaint_of_the_page_is_seen(data, tmp_path):
-    _, complaints = _dump(document(content(data, [])).replace("</body>", "<script>throw new Error('seen')</script></body>"), tmp_path)
+def test_a_complaint_of_a_page_is_seen(tmp_path):
+    _, complaints = _dump("<body><script>throw new Error('seen')</script></body>", tmp_path)
     assert complaints
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_takes_no_text_for_markup(data):
-    text = document(content(data, ["a < b"]))
-    assert "a &lt; b" in text
-    assert made_up.REASON not in text
-    outside_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+def test_the_page_needs_nothing_from_elsewhere_and_takes_no_text_for_markup(page):
+    assert "a &lt; b" in page
+    assert made_up.REASON not in page
+    outside_scripts = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", outside_scripts)
-    assert "<script src" not in text and "<link" not in text
+    assert "<script src" not in page and "<link" not in page
 
 
 def test_every_plot_says_how_it_is_read_and_has_all_allocators(plots):
