@@ -135,6 +135,8 @@ def test_a_jdk_that_does_not_start_is_told(tmp_path):
         ({"a": PASSED}, {"a": PASSED}, 0),
         ({"a": PASSED, "b": FAILED}, {"a": PASSED, "b": FAILED}, 0),
         ({"a": PASSED, "b": PASSED}, {"a": PASSED}, 0),  # not selected
+        ({"a": PASSED}, {"a": PASSED, "b": PASSED}, 0),  # selected on the patched JDK alone
+        ({"a": PASSED}, {"a": PASSED, "b": FAILED}, 1),
         ({"a": PASSED, "b": PASSED}, {"a": PASSED, "b": FAILED}, 1),
         ({"a": PASSED, "b": FAILED}, {"a": PASSED, "b": PASSED}, 1),
         ({"a": PASSED}, {"a": NOT_RUN}, 1),
@@ -206,16 +208,6 @@ def test_a_test_that_fails_again_with_the_buffers_alone_is_told(session, monkeyp
     assert suite.status == 1
     assert suite.differences() == [("flip", "A", PASSED, FAILED)]
     assert "FAILED  flip: A: failed, on the installed JDK passed" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("result", "status"), [(PASSED, 0), (FAILED, 1)])
-def test_a_test_of_the_patched_jdk_alone_has_to_pass(session, monkeypatch, result, status):
-    def answers(jdk_name, _flags, _words):
-        return {"A": PASSED, **({"B": result} if jdk_name == "image" else {})}
-
-    suite = run_jtreg(session(), monkeypatch, answers)
-    assert suite.status == status
-    assert bool(suite.differences()) == bool(status)
 
 
 def test_a_test_that_passes_the_second_time_is_a_note(session, monkeypatch):
