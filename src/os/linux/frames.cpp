@@ -36,26 +36,41 @@ std::uintptr_t first_stack_end() noexcept {
   return end;
 }
 
-/// The page that was found to be readable last.
+/// The addresses in a row that were found to be readable last.
 class Readable {
  public:
-  explicit Readable(std::uintptr_t known) noexcept : page_(known / smallest_page) {}
-  bool has(std::uintptr_t address) noexcept {
-    const std::uintptr_t page = address / smallest_page;
-    if (page == page_ || first_stack_end_ - address < mapped_at_start) return true;
-    if (page == unreadable_page) return false;
-    const bool is_readable = ask(page * smallest_page);
-    (is_readable ? page_ : unreadable_page) = page;
-    return is_readable;
+  explicit Readable(std::uintptr_t known) noexcept : begin_(round_down(known, smallest_page)) {}
+  bool has(std::uintptr_t address) noexcept { return address - begin_ < bytes_ || has_beyond(address); }
+  /// Two words.
+  bool has_frame(std::uintptr_t address) noexcept {
+    constexpr std::size_t word = sizeof address;
+    return address - begin_ < bytes_ - word || (has(address) && has(address + word));
   }
 
  private:
-  // The kernel reads the set before it looks at what is to be done with it, which is nothing that exists.
-  static bool ask(std::uintptr_t address) noexcept {
-    return arch::raw_syscall(SYS_rt_sigprocmask, -1, static_cast<long>(address), 0, 8) == -EINVAL;
+  __attribute__((noinline)) bool has_beyond(std::uintptr_t address) noexcept {
+    const std::uintptr_t first_end = first_stack_end(), page = round_down(address, smallest_page);
+    if (first_end - address <= mapped_at_start) {
+      begin_ = first_end - mapped_at_start;
+      bytes_ = mapped_at_start;
+      return true;
+    }
+    if (page == unreadable_page) return false;
+    if (!ask(page)) {
+      unreadable_page = page;
+      return false;
+    }
+    const bool adjoins = page == begin_ + bytes_;
+    if (!adjoins) begin_ = page;
+    bytes_ = smallest_page + (adjoins ? bytes_ : 0);
+    return true;
   }
-  std::uintptr_t page_;
-  const std::uintptr_t first_stack_end_ = first_stack_end();
+  // The kernel reads the set before it looks at what is to be done with it, which is nothing that exists.
+  static bool ask(std::uintptr_t page) noexcept {
+    return arch::raw_syscall(SYS_rt_sigprocmask, -1, static_cast<long>(page), 0, 8) == -EINVAL;
+  }
+  std::uintptr_t begin_;
+  std::size_t bytes_ = smallest_page;
 };
 
 // Of whatever is on the stack, other functions' variables and what sanitizers put between them included.
@@ -93,13 +108,13 @@ TERRACE_UNSANITIZED unsigned follow_frames(const void* frame, std::uint64_t* pcs
   Readable readable(address_of(__builtin_frame_address(0)));
   unsigned n = 0;
   for (std::uintptr_t at = address_of(frame); n < size;) {
-    if (at % sizeof(at) != 0 || !readable.has(at) || !readable.has(at + sizeof(at))) break;
+    if (at % sizeof(at) != 0 || !readable.has_frame(at)) break;
     const std::uint64_t pc = word_at(at + sizeof(at)) & code_bits;
     if (pc < smallest_page) break;  // the outermost frame
     pcs[n++] = pc;
-    const std::uint64_t next = word_at(at);
-    if (next <= at || next - at > most_between_frames) break;
-    at = next;
+    const std::uint64_t distance = word_at(at) - at;  // the next one lies above
+    if (distance - 1 >= most_between_frames) break;
+    at += distance;
   }
   return n;
 }
