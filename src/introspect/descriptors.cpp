@@ -227,6 +227,7 @@ struct Layout {
       whole<os::StackCopy>("stack_copy"),
       TERRACE_FIELD("stack_copy.bytes", os::StackCopy, bytes),
       TERRACE_FIELD("stack_copy.pc", os::StackCopy, pc),
+      TERRACE_FIELD("stack_copy.frame", os::StackCopy, frame),
       TERRACE_FIELD("stack_copy.registers", os::StackCopy, registers),
       TERRACE_FIELD("stack_copy.data", os::StackCopy, data),
   };

@@ -14,7 +14,7 @@ using describe::Address, describe::Field;
 
 inline constexpr unsigned descriptor_version = 1;
 inline constexpr unsigned described_addresses = 8;
-inline constexpr unsigned described_fields = 190;
+inline constexpr unsigned described_fields = 191;
 
 using Descriptor = describe::Descriptor<described_addresses, described_fields>;  // magic "terrace-debug"
 

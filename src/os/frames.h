@@ -21,11 +21,15 @@ struct StackCopy {
 #endif
   std::uint64_t bytes;                                // in data
   std::uint64_t pc;                                   // where the registers were as below
+  std::uint64_t frame;                                // as follow_frames() has it
   std::uint64_t registers[16];                        // x86-64: by DWARF's numbers; aarch64: x19 to x30, sp. Others: 0
-  std::byte data[8192 - 18 * sizeof(std::uint64_t)];  // from the stack pointer on
+  std::byte data[8192 - 19 * sizeof(std::uint64_t)];  // from the stack pointer on
+
+  /// Else there may be more frames above it.
+  bool is_whole() const noexcept { return bytes < sizeof data; }
 };
 static_assert(sizeof(StackCopy) == 8192);
 /// Of the caller.
-void copy_stack(StackCopy& copy) noexcept;
+void copy_stack(StackCopy& copy, const void* frame) noexcept;
 
 }  // namespace terrace::os

@@ -44,15 +44,12 @@ void Profiler::record(std::uint32_t n, const Block& block) noexcept {
   s.object_class = block.object_class;
   s.time = os::coarse_milliseconds();
   s.tid = os::thread_number();
-  const void* const frame = Entered::frame();
-  s.depth = os::follow_frames(frame != nullptr ? frame : __builtin_frame_address(0), s.pcs, most_frames);
-  s.has_copy = 0;
-  if ((mode_.load(std::memory_order_relaxed) & copies_bit) != 0) {  // relaxed: a wish
-    if (os::StackCopy* const copy = table_.copy_of(n)) {
-      os::copy_stack(*copy);
-      s.has_copy = 1;
-    }
-  }
+  const void* const frame = Entered::frame() != nullptr ? Entered::frame() : __builtin_frame_address(0);
+  const bool copies = (mode_.load(std::memory_order_relaxed) & copies_bit) != 0;  // relaxed: a wish
+  os::StackCopy* const copy = copies ? table_.copy_of(n) : nullptr;
+  if (copy != nullptr) os::copy_stack(*copy, frame);
+  s.has_copy = copy != nullptr ? 1 : 0;
+  s.depth = copy != nullptr && copy->is_whole() ? 0 : os::follow_frames(frame, s.pcs, most_frames);
   table_.publish(n);
   probe_allocation(s);
   counters_.taken.fetch_add(1, std::memory_order_relaxed);

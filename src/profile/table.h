@@ -41,7 +41,7 @@ struct Sample {
   State state;
   std::uint16_t object_class;  // index of the class of objects; 0: of blocks
   std::uint32_t next;          // in a list; 0: the last
-  std::uint32_t depth;
+  std::uint32_t depth;         // 0 beside a copy of the whole stack, which has the frames in it
   std::uint32_t has_copy;
   std::uint64_t pcs[most_frames];
 };

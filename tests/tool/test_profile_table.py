@@ -235,6 +235,23 @@ def test_without_drgn_functions_are_named(shared: Path, monkeypatch: pytest.Monk
     assert places[start - 0x7E0000000000].lines[0].function.startswith("0x")
 
 
+def test_frame_pointers_are_followed_within_a_copy() -> None:
+    start, above = 0x7000, 0x20000
+    words = [0, 0, 0x7030, 0x401000, 0, 0, 0x7050, 0x402000, 0, 0, above, 0x403000]
+
+    def followed(words: list[int]) -> tuple[int, ...]:
+        data = struct.pack(f"<{len(words)}Q", *words)
+        return sampled.Copy(0, (start,) * 16, data, start + 16).followed()
+
+    assert followed(words) == (0x401000, 0x402000, 0x403000)
+    assert followed(words[:11]) == (0x401000, 0x402000)  # half of a frame
+    words[6] = start + 16  # a loop
+    assert followed(words) == (0x401000, 0x402000)
+    words[7] = 1  # no code
+    assert followed(words) == (0x401000,)
+    assert followed([]) == ()
+
+
 def test_without_drgn_one_line_says_that_stacks_end_early(
     shared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

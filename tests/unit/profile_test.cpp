@@ -4,10 +4,13 @@
 #include "profile/profiler.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
+#include <pthread.h>
 #include <set>
+#include <sys/mman.h>
 #include <thread>
 #include <vector>
 
@@ -148,7 +151,7 @@ TEST(Frames, are_followed_as_far_as_they_go) {
 TEST(Frames, are_copied_with_the_registers) {
   const auto copy = std::make_unique<os::StackCopy>();
   volatile std::uint64_t mark = 0x1122334455667788;
-  os::copy_stack(*copy);
+  os::copy_stack(*copy, __builtin_frame_address(0));
   ASSERT_GE(copy->bytes, 64U);
   bool found = false;
   for (std::uint64_t i = 0; i + 8 <= copy->bytes; i += 8) {
@@ -162,11 +165,66 @@ TEST(Frames, are_copied_with_the_registers) {
 TEST(Frames, are_copied_without_what_lies_above_the_stack) {
   std::thread([] {
     const auto copy = std::make_unique<os::StackCopy>();
-    os::copy_stack(*copy);
+    os::copy_stack(*copy, __builtin_frame_address(0));
     const std::uint64_t end = copy->registers[os::StackCopy::stack_pointer] + copy->bytes;
     EXPECT_LE(end, std::uint64_t{pthread_self()});
     EXPECT_GE(copy->bytes, 64U);
   }).join();
+}
+
+constexpr std::size_t kib = 1024;
+
+// The end of what is copied of the calling stack.
+std::uint64_t end_of_copy() {
+  static os::StackCopy copy;
+  os::copy_stack(copy, __builtin_frame_address(0));
+  return copy.registers[os::StackCopy::stack_pointer] + copy.bytes;
+}
+
+// 4 KiB of stack each.
+__attribute__((noinline)) std::uint64_t end_of_copy_deeper(int levels) {
+  volatile char room[4 * kib];
+  room[0] = 0;
+  return levels == 0 ? end_of_copy() : end_of_copy_deeper(levels - 1) + static_cast<std::uint64_t>(room[0]);
+}
+
+// A handler's stack below a thread's, both in one mapping, and a page between them that can not be read.
+struct Stacks {
+  static constexpr std::size_t handlers = 64 * kib, hole = 4 * kib, own = 96 * kib;
+  char* const memory =
+      static_cast<char*>(mmap(nullptr, handlers + hole + own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ~Stacks() { munmap(memory, handlers + hole + own); }
+  std::uint64_t end_of_handlers() const { return reinterpret_cast<std::uintptr_t>(memory) + handlers; }
+};
+std::uint64_t end_in_handler = 0;
+
+TEST(Frames, are_copied_up_to_memory_that_can_not_be_read) {
+  Stacks stacks;
+  ASSERT_EQ(mprotect(stacks.memory + Stacks::handlers, Stacks::hole, PROT_NONE), 0);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, stacks.memory + Stacks::handlers + Stacks::hole, Stacks::own), 0);
+  pthread_t thread;
+  const auto body = [](void* given) -> void* {
+    const auto& its = *static_cast<const Stacks*>(given);
+    const stack_t alternative{.ss_sp = its.memory, .ss_flags = 0, .ss_size = Stacks::handlers};
+    struct sigaction action {};
+    action.sa_flags = SA_ONSTACK;
+    action.sa_handler = [](int) { end_in_handler = end_of_copy(); };
+    EXPECT_EQ(sigaltstack(&alternative, nullptr), 0);
+    EXPECT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+    const std::uint64_t own = std::uint64_t{pthread_self()};
+    for (const int levels : {0, 5, 2, 9}) {  // what was found out of one stack is not believed of the other
+      EXPECT_GT(end_of_copy_deeper(levels), its.end_of_handlers() + Stacks::hole);
+      EXPECT_LE(end_of_copy_deeper(levels), own);
+      raise(SIGUSR1);
+      EXPECT_LE(end_in_handler, its.end_of_handlers());
+      EXPECT_GT(end_in_handler, its.end_of_handlers() - Stacks::handlers);
+    }
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, body, &stacks), 0);
+  pthread_join(thread, nullptr);
 }
 
 }  // namespace

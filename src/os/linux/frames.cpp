@@ -23,12 +23,15 @@ constexpr std::uint64_t code_bits = (std::uint64_t{1} << 48) - 1;  // above may 
 constexpr std::uint64_t code_bits = ~std::uint64_t{0};
 #endif
 
-// The calling thread found no memory there last: the kernel says "no" five times as slowly as "yes". Should some be mapped
-// later, a stack that reaches it ends there.
+// The part of the calling thread's stack that was found to be readable: its first page, and in the low bits how many. One word,
+// since a signal handler may take samples, too.
+constinit thread_local std::uintptr_t readable_stack = 0;
+constexpr std::size_t most_remembered = 64;  // pages
+static_assert(most_remembered < smallest_page);
+// It found no memory there last: the kernel says "no" five times as slowly as "yes". Should some be mapped later, a stack that
+// reaches it ends there.
 constinit thread_local std::uintptr_t unreadable_page = 0;
 
-// The kernel maps so much of the first thread's stack at the start, below what it puts on it.
-constexpr std::size_t mapped_at_start = 128 * 1024;
 std::uintptr_t first_stack_end() noexcept {
   static constinit std::atomic<std::uintptr_t> known{0};  // relaxed: it is the same for all who ask; to ask costs a search
   std::uintptr_t end = known.load(std::memory_order_relaxed);
@@ -36,11 +39,26 @@ std::uintptr_t first_stack_end() noexcept {
   return end;
 }
 
-/// The addresses in a row that were found to be readable last.
+// Frames end below the thread's own variables, which libc puts above its stack, and those of the first thread below the
+// process' arguments and environment, which may be secret. On another stack than the thread's own it is some address above.
+std::uintptr_t end_of_frames(std::uintptr_t from) noexcept {
+  std::uintptr_t end = ~std::uintptr_t{0};
+  for (const std::uintptr_t limit : {address_of(&unreadable_page), first_stack_end()})
+    if (from < limit && limit < end) end = round_down(limit, sizeof limit);
+  return end;
+}
+
+/// Addresses in a row that can be read. From the page that holds `known` to the end of the thread's frames the kernel is asked
+/// once in a thread's life, since a stack in use stays; elsewhere once for each sample.
 class Readable {
  public:
-  explicit Readable(std::uintptr_t known) noexcept : begin_(round_down(known, smallest_page)) {}
-  bool has(std::uintptr_t address) noexcept { return address - begin_ < bytes_ || has_beyond(address); }
+  explicit Readable(std::uintptr_t known) noexcept
+      : begin_(round_down(readable_stack, smallest_page)), bytes_(readable_stack % smallest_page * smallest_page) {
+    if (known - begin_ >= bytes_) look_at_stack(known);
+  }
+  bool has(std::uintptr_t address) noexcept {
+    return address - begin_ < bytes_ || has_page(round_down(address, smallest_page));
+  }
   /// Two words.
   bool has_frame(std::uintptr_t address) noexcept {
     constexpr std::size_t word = sizeof address;
@@ -48,13 +66,20 @@ class Readable {
   }
 
  private:
-  __attribute__((noinline)) bool has_beyond(std::uintptr_t address) noexcept {
-    const std::uintptr_t first_end = first_stack_end(), page = round_down(address, smallest_page);
-    if (first_end - address <= mapped_at_start) {
-      begin_ = first_end - mapped_at_start;
-      bytes_ = mapped_at_start;
-      return true;
-    }
+  // What was looked at before ends there, too, if this is the same stack.
+  __attribute__((noinline)) void look_at_stack(std::uintptr_t known) noexcept {
+    const std::uintptr_t before = begin_, end = round_up(end_of_frames(known), smallest_page);
+    const std::uintptr_t unknown = before + bytes_ == end ? before : end;
+    begin_ = round_down(known, smallest_page);
+    bytes_ = smallest_page;
+    if (end - begin_ > most_remembered * smallest_page || (begin_ < unreadable_page && unreadable_page < end)) return;
+    while (begin_ + bytes_ < unknown)
+      if (!has_page(begin_ + bytes_)) return;
+    bytes_ = end - begin_;
+    readable_stack = begin_ + bytes_ / smallest_page;
+  }
+
+  __attribute__((noinline)) bool has_page(std::uintptr_t page) noexcept {
     if (page == unreadable_page) return false;
     if (!ask(page)) {
       unreadable_page = page;
@@ -70,7 +95,7 @@ class Readable {
     return arch::raw_syscall(SYS_rt_sigprocmask, -1, static_cast<long>(page), 0, 8) == -EINVAL;
   }
   std::uintptr_t begin_;
-  std::size_t bytes_ = smallest_page;
+  std::size_t bytes_;
 };
 
 // Of whatever is on the stack, other functions' variables and what sanitizers put between them included.
@@ -92,16 +117,6 @@ TERRACE_UNSANITIZED void copy_words(void* to, std::uintptr_t from, std::size_t w
 #endif
 }
 
-// Frames end below the thread's own variables, which libc puts above its stack, and those of the first thread below the
-// process' arguments and environment, which may be secret.
-std::uintptr_t end_of_frames(std::uintptr_t from, std::size_t most) noexcept {
-  std::uintptr_t end = from + most;
-  const std::uintptr_t limits[] = {address_of(&unreadable_page), first_stack_end()};
-  for (const std::uintptr_t limit : limits)
-    if (from < limit && limit < end) end = round_down(limit, sizeof limit);
-  return end;
-}
-
 }  // namespace
 
 TERRACE_UNSANITIZED unsigned follow_frames(const void* frame, std::uint64_t* pcs, unsigned size) noexcept {
@@ -119,7 +134,8 @@ TERRACE_UNSANITIZED unsigned follow_frames(const void* frame, std::uint64_t* pcs
   return n;
 }
 
-TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy) noexcept {
+TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy, const void* frame) noexcept {
+  copy.frame = address_of(frame);
   std::memset(copy.registers, 0, sizeof copy.registers);
 #if defined(__x86_64__)
   __asm__ volatile(
@@ -155,7 +171,7 @@ TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy) n
 #endif
   const std::uintptr_t sp = copy.registers[StackCopy::stack_pointer];
   Readable readable(sp);
-  const std::uintptr_t most = end_of_frames(sp, sizeof copy.data);
+  const std::uintptr_t most = min_of(end_of_frames(sp), sp + sizeof copy.data);
   std::uintptr_t end = sp;
   while (end < most && readable.has(end)) end = round_up(end + 1, smallest_page);
   copy.bytes = min_of(end, most) - sp;

@@ -18,11 +18,12 @@ _NO_STACK = (Location(0, (Line("(no stack)"),)),)
 _OWN = re.compile(f"terrace::|{ENTRIES}")
 
 
-def _joined(unwound: tuple[int, ...], pcs: tuple[int, ...]) -> tuple[int, ...]:
+def _joined(unwound: tuple[int, ...], sample: Sample) -> tuple[int, ...]:
     """The copy of a stack may end before the stack does: frame pointers may know more."""
-    if not unwound or unwound[-1] not in pcs:
-        return unwound or pcs
-    return unwound + pcs[pcs.index(unwound[-1]) + 1 :]
+    pcs = sample.pcs
+    if not unwound:
+        return pcs or (sample.copy.followed() if sample.copy is not None else ())
+    return unwound + (pcs[pcs.index(unwound[-1]) + 1 :] if unwound[-1] in pcs else ())
 
 
 class Stacks:
@@ -49,7 +50,7 @@ class Stacks:
         outermost function was looked for, or a register was no frame pointer."""
         unwound = self._symbolizer.stack_of(sample.copy) if sample.copy is not None else ()
         kept: list[int] = []
-        for pc in _joined(unwound, sample.pcs):
+        for pc in _joined(unwound, sample):
             if not self._is_code(pc - 1):
                 break
             region = self.images.region(pc - 1)

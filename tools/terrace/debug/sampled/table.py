@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The library's table of samples, as it is in a process or a core file: src/profile/table.h."""
 
+import platform
 import struct
 import time
 from collections.abc import Iterator
@@ -16,6 +17,10 @@ Key = tuple[int, ...]  # of a sample: the same whenever one looks
 
 STACK_COPIES = 1  # a bit of profile.mode
 _LIVE, _FREED_SINCE_PEAK = 1, 2  # sample.state
+_STACK_POINTER = 12 if platform.machine() == "aarch64" else 7  # of stack_copy.registers
+_FRAME, _ALIGNED = struct.Struct("<QQ"), 8  # the caller's frame pointer, and the return address
+_CODE_BITS = (1 << 48) - 1  # above may be a signature of the return address
+_LOWEST_CODE = 4096
 _PERIOD_BITS = 56  # of profile.period; above them is the number of the start
 _ATTEMPTS, _AT_ONCE = 16, 16  # to read a record while the process writes it
 _PATIENCE = 0.001  # seconds: so much more between two attempts
@@ -30,6 +35,20 @@ class Copy:
     pc: int
     registers: tuple[int, ...]
     data: bytes
+    frame: int = 0  # from it frame pointers lead to the others
+
+    def followed(self) -> tuple[int, ...]:
+        """Return addresses by frame pointers, as src/os/frames.h has them."""
+        found: list[int] = []
+        start = self.registers[_STACK_POINTER]
+        at, last = self.frame, start + len(self.data) - _FRAME.size
+        while start <= at <= last and at % _ALIGNED == 0:
+            above, pc = _FRAME.unpack_from(self.data, at - start)
+            if pc & _CODE_BITS < _LOWEST_CODE:
+                break
+            found.append(pc & _CODE_BITS)
+            at = above if above > at else last + 1
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -198,13 +217,13 @@ class Table:
     def _decoded(self, raw: bytes) -> Copy:
         of = self._layout.offset
         count = self._layout.field("stack_copy.registers").count
-        pc, size = (
+        pc, frame, size = (
             int.from_bytes(raw[of(name) : of(name) + 8], "little")
-            for name in ("stack_copy.pc", "stack_copy.bytes")
+            for name in ("stack_copy.pc", "stack_copy.frame", "stack_copy.bytes")
         )
         registers = struct.unpack_from(f"<{count}Q", raw, of("stack_copy.registers"))
         begin = of("stack_copy.data")
-        return Copy(pc, registers, raw[begin : begin + size])
+        return Copy(pc, registers, raw[begin : begin + size], frame)
 
     def _address(self, record: int) -> int:
         chunk, number = divmod(record, self._per_chunk)
