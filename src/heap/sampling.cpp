@@ -49,6 +49,7 @@ bool Sampling::is_armed(Slot& slot, SizeClass c, std::uint64_t word) noexcept {
 
 // Whether the calling thread's slot has counted down to the allocation that is to be sampled.
 bool Sampling::count_is_over(SizeClass c, std::uint64_t word) noexcept {
+  if (!is_object(c) && !is_due(c)) return false;
   CoreLevel& core = levels_.core();
   Slot* const chosen = core.current_for(home_class(c, 0));
   if (chosen == nullptr) return false;
@@ -67,7 +68,7 @@ bool Sampling::count_is_over(SizeClass c, std::uint64_t word) noexcept {
 bool Sampling::is_due(SizeClass c) noexcept {
   Slot* const slot = levels_.core().current();
   return slot == nullptr || __atomic_load_n(&slot->armed_by, __ATOMIC_RELAXED) != profiler.word() ||
-         load_count(slot->popped[index(levels_.core().own_word(*slot, c))]) == 0;
+         load_count(slot->popped[index(levels_.core().own_word(*slot, c))]) >= 0;
 }
 
 void* Sampling::allocate(SizeClass c, std::size_t size, std::size_t align) noexcept {

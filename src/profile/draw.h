@@ -27,15 +27,22 @@ constexpr double natural_log(double x) noexcept {
   return exponent * ln2 + 2 * t * series;
 }
 
-/// A distance of mean `period` (exponential), of 64 bits that are equally likely.
-constexpr double distance(std::uint64_t random, std::uint64_t period) noexcept {
+/// In (0, 1], of 64 bits that are equally likely.
+constexpr double share(std::uint64_t random) noexcept {
   constexpr double step = 1.0 / 9007199254740992.0;  // 2^-53
-  return -natural_log(static_cast<double>((random >> 11) + 1) * step) * static_cast<double>(period);
+  return static_cast<double>((random >> 11) + 1) * step;
+}
+
+/// A distance of mean `period` (exponential).
+constexpr double distance(std::uint64_t random, std::uint64_t period) noexcept {
+  return -natural_log(share(random)) * static_cast<double>(period);
 }
 
 /// Whether an allocation is sampled.
 constexpr bool is_drawn(std::uint64_t random, std::uint64_t size, std::uint64_t period) noexcept {
-  return distance(random, period) < static_cast<double>(size);
+  const auto mean = static_cast<double>(period), below = static_cast<double>(size);
+  // Most are not, and need no logarithm: -ln(x) >= 1 - x.
+  return (1 - share(random)) * mean < below && distance(random, period) < below;
 }
 
 /// Of allocations of one size, the number of the first that is sampled, from 1. Requires size > 0.
