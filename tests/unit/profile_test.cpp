@@ -12,6 +12,7 @@
 #include <set>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace terrace::profile {
@@ -225,6 +226,39 @@ TEST(Frames, are_copied_up_to_memory_that_can_not_be_read) {
   };
   ASSERT_EQ(pthread_create(&thread, &attributes, body, &stacks), 0);
   pthread_join(thread, nullptr);
+}
+
+// The highest place below that address where so much can be mapped, mapped.
+char* map_below(std::uintptr_t address, std::size_t bytes) {
+  for (std::uintptr_t end = address / (4 * kib) * (4 * kib);; end -= 4 * kib) {
+    void* const memory = mmap(reinterpret_cast<void*>(end - bytes), bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (memory != MAP_FAILED) return static_cast<char*>(memory);
+  }
+}
+
+// A handler's stack right below the first thread's variables, with a page between them that goes later: neither is the
+// thread's.
+TEST(Frames, of_the_first_thread_on_another_stack_are_not_remembered) {
+  static thread_local int variable = 0;
+  ASSERT_EQ(gettid(), getpid());
+  constexpr std::size_t stack = 32 * kib, between = 4 * kib;
+  char* const memory = map_below(reinterpret_cast<std::uintptr_t>(&variable), stack + between);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(memory) + stack;
+  const stack_t alternative{.ss_sp = memory, .ss_flags = 0, .ss_size = stack};
+  stack_t before{};
+  struct sigaction action {};
+  action.sa_flags = SA_ONSTACK;
+  action.sa_handler = [](int) { end_in_handler = end_of_copy(); };
+  ASSERT_EQ(sigaltstack(&alternative, &before), 0);
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  raise(SIGUSR1);
+  EXPECT_GT(end_in_handler, end - stack);
+  ASSERT_EQ(munmap(memory + stack, between), 0);
+  raise(SIGUSR1);
+  EXPECT_LE(end_in_handler, end);
+  sigaltstack(&before, nullptr);
+  munmap(memory, stack);
 }
 
 }  // namespace

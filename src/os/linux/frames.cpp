@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/auxv.h"
+#include "os/io.h"
 #include "os/memory.h"
 #include "os/syscall.h"
 
@@ -44,12 +45,17 @@ std::uintptr_t first_stack_end() noexcept {
 std::uintptr_t end_of_frames(std::uintptr_t from) noexcept {
   std::uintptr_t end = ~std::uintptr_t{0};
   for (const std::uintptr_t limit : {address_of(&unreadable_page), first_stack_end()})
-    if (from < limit && limit < end) end = round_down(limit, sizeof limit);
+    if (from < limit && limit < end) end = limit;
   return end;
 }
 
-/// Addresses in a row that can be read. From the page that holds `known` to the end of the thread's frames the kernel is asked
-/// once in a thread's life, since a stack in use stays; elsewhere once for each sample.
+// Whether it is the end of a stack that stays as long as the calling thread does. Below the first thread's variables lies what
+// happens to be mapped there, also coroutines' stacks, which come and go. Those below another thread's stack are told from it
+// by the page between them that can not be read: by default libc puts one there.
+bool is_end_of_own_stack(std::uintptr_t end) noexcept { return end == first_stack_end() || thread_id() != process_id(); }
+
+/// Addresses in a row that can be read. From the page that holds `known` to the end of the thread's own stack the kernel is
+/// asked once in its life, elsewhere once for each sample.
 class Readable {
  public:
   explicit Readable(std::uintptr_t known) noexcept
@@ -68,11 +74,12 @@ class Readable {
  private:
   // What was looked at before ends there, too, if this is the same stack.
   __attribute__((noinline)) void look_at_stack(std::uintptr_t known) noexcept {
-    const std::uintptr_t before = begin_, end = round_up(end_of_frames(known), smallest_page);
+    const std::uintptr_t before = begin_, limit = end_of_frames(known), end = round_up(limit, smallest_page);
     const std::uintptr_t unknown = before + bytes_ == end ? before : end;
     begin_ = round_down(known, smallest_page);
     bytes_ = smallest_page;
     if (end - begin_ > most_remembered * smallest_page || (begin_ < unreadable_page && unreadable_page < end)) return;
+    if (!is_end_of_own_stack(limit)) return;
     while (begin_ + bytes_ < unknown)
       if (!has_page(begin_ + bytes_)) return;
     bytes_ = end - begin_;
@@ -171,7 +178,7 @@ TERRACE_UNSANITIZED __attribute__((noinline)) void copy_stack(StackCopy& copy, c
 #endif
   const std::uintptr_t sp = copy.registers[StackCopy::stack_pointer];
   Readable readable(sp);
-  const std::uintptr_t most = min_of(end_of_frames(sp), sp + sizeof copy.data);
+  const std::uintptr_t most = min_of(round_down(end_of_frames(sp), sizeof sp), sp + sizeof copy.data);
   std::uintptr_t end = sp;
   while (end < most && readable.has(end)) end = round_up(end + 1, smallest_page);
   copy.bytes = min_of(end, most) - sp;
