@@ -78,6 +78,12 @@ def test_findleaks_names_nine_tenths_of_what_groups_of_8_mib_leak(tmp_path, of) 
     assert len(leaked) == 8 and named >= 0.9 * sum(leaked.values()), lines
 
 
+def test_blocks_that_live_for_microseconds_have_their_stacks(tmp_path) -> None:
+    with running(compiled(tmp_path, "-O2", name="ring"), TERRACE_PROFILE="16K") as process:
+        found = profiled(tmp_path, process.pid)
+    assert found["replace"] > 0.9 * sum(found.values()) > MIB, found
+
+
 def test_inlined_functions_have_their_line(program, tmp_path) -> None:
     with running(program, **SAMPLED) as process:
         path = tmp_path / "a.json"

@@ -16,8 +16,9 @@ def profile_of(
     allocated: dict[Key, Sample] | None = None,
 ) -> Profile:
     """What is in use, or was at the peak; and what was allocated, as its weights say."""
+    read = reader.with_copy if peak else reader.newest  # what was in use moves on meanwhile
     live = {
-        key: reader.with_copy(key, sample)
+        key: read(key, sample)
         for key, sample in samples.items()
         if (sample.at_peak if peak else sample.is_live)
     }
