@@ -16,9 +16,8 @@ def profile_of(
     allocated: dict[Key, Sample] | None = None,
 ) -> Profile:
     """What is in use, or was at the peak; and what was allocated, as its weights say."""
-    read = reader.with_copy if peak else reader.newest  # what was in use moves on meanwhile
     live = {
-        key: read(key, sample)
+        key: reader.newest(key, sample)
         for key, sample in samples.items()
         if (sample.at_peak if peak else sample.is_live)
     }

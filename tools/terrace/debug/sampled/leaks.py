@@ -28,7 +28,7 @@ def leaked_samples(heap: Heap, table: Table | None, leaked: Ints) -> list[Sample
     addresses = np.array([sample.address for sample in live], np.uint64)
     are_leaked = np.isin(heap.numbers_at(addresses), leaked).tolist()
     found = zip(live, are_leaked, strict=True)
-    return [table.with_copy(sample) for sample, is_leaked in found if is_leaked]
+    return [table.newest(sample) for sample, is_leaked in found if is_leaked]
 
 
 def sampled_lines(target: Target, samples: list[Sample], most: int | None) -> list[str]:

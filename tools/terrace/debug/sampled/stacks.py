@@ -95,9 +95,6 @@ class Reader:
         """By heap and key; freed ones too."""
         return {(i, *s.key): s for i, table in enumerate(self.tables) for s in table.samples()}
 
-    def with_copy(self, key: Key, sample: Sample) -> Sample:
-        return self.tables[key[0]].with_copy(sample)
-
     def newest(self, key: Key, sample: Sample) -> Sample:
         return self.tables[key[0]].newest(sample)
 

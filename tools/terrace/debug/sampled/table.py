@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The library's table of samples, as it is in a process or a core file: src/profile/table.h."""
 
+import contextlib
 import platform
 import struct
 import time
@@ -194,19 +195,21 @@ class Table:
             bool(at_peak), number, int(row["version"]), bool(row["has_copy"]),
         )  # fmt: skip
 
-    def with_copy(self, sample: Sample) -> Sample:
-        """The copy of its stack, unless its record is another's by now."""
+    def newest(self, sample: Sample) -> Sample:
+        """With the copy of its stack, or the sample that its record has by now, with that one's."""
         where = self._copy_of(sample.record)
         if not sample.has_copy or sample.copy is not None or where is None:
             return sample
-        try:
+        with contextlib.suppress(UnreadableError):
             raw = self._memory.read(*where)
             version = self._record(sample.record)["version"]
-        except UnreadableError:
-            return sample
-        if version > sample.version + _CHANGES_AT_ITS_END * sample.is_live:
-            return sample
-        return replace(sample, copy=self._decoded(raw))
+            if version <= sample.version + _CHANGES_AT_ITS_END * sample.is_live:
+                return replace(sample, copy=self._decoded(raw))
+            row, raw = self._whole(self._address(sample.record), where)
+            if row is not None:
+                newest = self._sample(row, sample.record, 0)
+                return replace(newest, copy=self._decoded(raw)) if newest.has_copy else newest
+        return sample
 
     def _copy_of(self, record: int) -> tuple[int, int] | None:
         """Where it is, and its bytes."""
@@ -231,15 +234,3 @@ class Table:
 
     def _record(self, record: int) -> Row:
         return self._layout.read(self._memory, "sample", self._address(record))
-
-    def newest(self, sample: Sample) -> Sample:
-        """With its copy, or the sample that its record has by now, with that one's."""
-        found = self.with_copy(sample)
-        where = self._copy_of(sample.record)
-        if found.copy is not None or not found.has_copy or where is None:
-            return found
-        row, raw = self._whole(self._address(sample.record), where)
-        if row is None:
-            return sample
-        newest = self._sample(row, sample.record, 0)
-        return replace(newest, copy=self._decoded(raw)) if newest.has_copy else newest
