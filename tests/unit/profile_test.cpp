@@ -191,7 +191,12 @@ __attribute__((noinline)) std::uint64_t end_of_copy_deeper(int levels) {
 
 // A handler's stack below a thread's, both in one mapping, and a page between them that can not be read.
 struct Stacks {
-  static constexpr std::size_t handlers = 64 * kib, hole = 4 * kib, own = 96 * kib;
+#if defined(TERRACE_SANITIZED)
+  static constexpr std::size_t own = 4096 * kib;  // they refuse a thread less
+#else
+  static constexpr std::size_t own = 96 * kib;
+#endif
+  static constexpr std::size_t handlers = 64 * kib, hole = 4 * kib;
   char* const memory =
       static_cast<char*>(mmap(nullptr, handlers + hole + own, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ~Stacks() { munmap(memory, handlers + hole + own); }
