@@ -84,6 +84,13 @@ def test_blocks_that_live_for_microseconds_have_their_stacks(tmp_path) -> None:
     assert found["replace"] > 0.9 * sum(found.values()) > MIB, found
 
 
+@pytest.mark.parametrize("option", [None, "--peak"])
+def test_a_program_that_holds_nothing_has_a_peak(option) -> None:
+    done = terrace("profile", *filter(None, [option]), "--", "true")
+    said = done.stdout + done.stderr
+    assert "0 B in 0 blocks in use" in said and ("--peak shows" in said) == (option is None), said
+
+
 def test_inlined_functions_have_their_line(program, tmp_path) -> None:
     with running(program, **SAMPLED) as process:
         path = tmp_path / "a.json"

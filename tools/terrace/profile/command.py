@@ -108,7 +108,10 @@ def run_program(words: list[str], options: argparse.Namespace, checkout: Checkou
     if found.profile is None:
         messages.say(f"no profile: {found.error}", always=True)
     else:
-        found.profile.title += ", at its exit" if not options.peak else ""
+        if not options.peak:
+            found.profile.title += ", at its exit"
+        if not (found.profile.stacks or options.peak or options.allocated):
+            found.profile.notes.append("--peak shows what it held most, --allocated all it took")
         output.write(found.profile, options.chosen_format, options.output)
     return launch.end_like(ending)
 
