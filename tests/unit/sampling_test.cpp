@@ -232,6 +232,29 @@ TEST_F(Sampling, leaves_the_number_of_allocations_right) {
   EXPECT_NEAR(static_cast<double>(counted), 5.0 * pairs, 100);
 }
 
+// A thread that was moved may overwrite a count, which then never comes to 0.
+TEST_F(Sampling, goes_on_after_a_count_has_missed_its_end) {
+  constexpr std::size_t size = 100;
+  const std::uint64_t period = 48 * weighed(size);
+  start(period);
+  cpu_set_t all, here;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&here);
+  CPU_SET(sched_getcpu(), &here);
+  ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);
+  heap::CoreLevel& core = heap::heap.core();
+  level::Slot& slot = *core.current();
+  core.of_class(slot, core.own_word(slot, heap::class_for(size))).popped = 5;
+  std::vector<void*> blocks(20'000);  // the next miss sees it
+  for (void*& p : blocks) p = terrace_malloc(size);
+  for (void* const p : blocks) terrace_free(p);
+  const std::uint64_t before = taken();
+  constexpr int pairs = 100'000;
+  for (int i = 0; i < pairs; ++i) terrace_free(terrace_malloc(size));
+  expect_samples(static_cast<double>(taken() - before), pairs, probability(weighed(size), period), "pairs");
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 TEST_F(Sampling, samples_a_second_time_only_what_is_started_again) {
   start(1);
   void* const p = terrace_malloc(100);
