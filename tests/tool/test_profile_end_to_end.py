@@ -81,7 +81,7 @@ def test_findleaks_names_nine_tenths_of_what_groups_of_8_mib_leak(tmp_path, of) 
 def test_blocks_that_live_for_microseconds_have_their_stacks(tmp_path) -> None:
     with running(compiled(tmp_path, "-O2", name="ring"), TERRACE_PROFILE="16K") as process:
         found = profiled(tmp_path, process.pid)
-    assert found["replace"] > 0.9 * sum(found.values()) > MIB, found
+    assert found["replace"] > 0.9 * sum(found.values()), found
 
 
 @pytest.mark.parametrize("option", [None, "--peak"])
