@@ -89,7 +89,7 @@ def test_blocks_that_live_for_microseconds_have_their_stacks(tmp_path) -> None:
 
 @pytest.mark.parametrize("option", [None, "--peak"])
 def test_a_program_that_holds_nothing_has_a_peak(option) -> None:
-    done = terrace("profile", *filter(None, [option]), "--", "true")
+    done = terrace("profile", *filter(None, [option]), "--", "sleep", "0.5")
     said = done.stdout + done.stderr
     assert "0 B in 0 blocks in use" in said and ("--peak shows" in said) == (option is None), said
 
