@@ -22,7 +22,8 @@ class Sampling {
   constexpr Sampling(BlockLevels& levels, Large& large) noexcept : levels_(levels), large_(large) {}
   static bool on() noexcept { return profile::profiler.on(); }
 
-  /// False: the calling thread's slot has not come to the allocation that is to be sampled. Of classes of blocks.
+  /// Whether the calling thread's slot stands before the allocation that is to be sampled, or has no count that says so. Of
+  /// classes of blocks.
   bool is_due(SizeClass c) noexcept;
   /// For an allocation that found no block at hand: its block, if it is sampled and there is memory; else null.
   __attribute__((cold, noinline)) void* allocate(SizeClass c, std::size_t size, std::size_t align) noexcept;

@@ -202,7 +202,20 @@ struct Stacks {
   ~Stacks() { munmap(memory, handlers + hole + own); }
   std::uint64_t end_of_handlers() const { return reinterpret_cast<std::uintptr_t>(memory) + handlers; }
 };
+
 std::uint64_t end_in_handler = 0;
+
+// The calling thread copies its stack there at SIGUSR1. What it had for a stack of handlers.
+stack_t copy_on_stack(void* memory, std::size_t bytes) {
+  const stack_t alternative{.ss_sp = memory, .ss_flags = 0, .ss_size = bytes};
+  stack_t before{};
+  struct sigaction action {};
+  action.sa_flags = SA_ONSTACK;
+  action.sa_handler = [](int) { end_in_handler = end_of_copy(); };
+  EXPECT_EQ(sigaltstack(&alternative, &before), 0);
+  EXPECT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  return before;
+}
 
 TEST(Frames, are_copied_up_to_memory_that_can_not_be_read) {
   Stacks stacks;
@@ -213,12 +226,7 @@ TEST(Frames, are_copied_up_to_memory_that_can_not_be_read) {
   pthread_t thread;
   const auto body = [](void* given) -> void* {
     const auto& its = *static_cast<const Stacks*>(given);
-    const stack_t alternative{.ss_sp = its.memory, .ss_flags = 0, .ss_size = Stacks::handlers};
-    struct sigaction action {};
-    action.sa_flags = SA_ONSTACK;
-    action.sa_handler = [](int) { end_in_handler = end_of_copy(); };
-    EXPECT_EQ(sigaltstack(&alternative, nullptr), 0);
-    EXPECT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+    copy_on_stack(its.memory, Stacks::handlers);
     const std::uint64_t own = std::uint64_t{pthread_self()};
     for (const int levels : {0, 5, 2, 9}) {  // what was found out of one stack is not believed of the other
       EXPECT_GT(end_of_copy_deeper(levels), its.end_of_handlers() + Stacks::hole);
@@ -250,13 +258,7 @@ TEST(Frames, of_the_first_thread_on_another_stack_are_not_remembered) {
   constexpr std::size_t stack = 32 * kib, between = 4 * kib;
   char* const memory = map_below(reinterpret_cast<std::uintptr_t>(&variable), stack + between);
   const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(memory) + stack;
-  const stack_t alternative{.ss_sp = memory, .ss_flags = 0, .ss_size = stack};
-  stack_t before{};
-  struct sigaction action {};
-  action.sa_flags = SA_ONSTACK;
-  action.sa_handler = [](int) { end_in_handler = end_of_copy(); };
-  ASSERT_EQ(sigaltstack(&alternative, &before), 0);
-  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  const stack_t before = copy_on_stack(memory, stack);
   raise(SIGUSR1);
   EXPECT_GT(end_in_handler, end - stack);
   ASSERT_EQ(munmap(memory + stack, between), 0);
