@@ -11,7 +11,7 @@ import resource
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from terrace.errors import TerraceError
 
@@ -37,6 +37,15 @@ _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A fork of this process that is to execute the program."""
+
+    pid: int
+    gate: int  # to be closed: then it does
+    failure: int  # tells the errno if it can not
 
 
 @dataclass(frozen=True)
@@ -67,26 +76,48 @@ def original_environment() -> dict[bytes, bytes]:
     return {key: value for key, mark, value in (entry.partition(b"=") for entry in entries) if mark}
 
 
-def _spawn(arguments: list[str], environment: Mapping[bytes, bytes], mask: set[int]) -> int:
-    def spawn(program: str, rest: list[str]) -> int:
-        return os.posix_spawnp(
-            program, rest, environment, setsigmask=mask, setsigdef=_IGNORED_BY_PYTHON
-        )
-
+def _execute(arguments: list[str], environment: Mapping[bytes, bytes]) -> NoReturn:
+    """In place of this process. Raises OSError."""
     program = arguments[0]
     try:
-        return spawn(program, arguments)
+        os.execvpe(program, arguments, environment)
     except OSError as error:
-        if error.errno == errno.ENOEXEC:
-            # A script without #!: a shell would run it, and so does execvp().
-            found = program if "/" in program else _which(program)
-            return spawn("/bin/sh", ["sh", found, *arguments[1:]])
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            why = "there is no such file" if "/" in program else "not found on the PATH"
-            if "/" in program and os.path.exists(program):
-                why = "its interpreter is missing"
-            raise TerraceError(f"{program}: {why}", NOT_FOUND) from None
-        raise TerraceError(f"{program}: {os.strerror(error.errno or 0)}", NOT_EXECUTABLE) from None
+        if error.errno != errno.ENOEXEC:
+            raise
+        # A script without #!: a shell would run it, and so does execvp().
+        found = program if "/" in program else _which(program)
+        os.execve("/bin/sh", ["sh", found, *arguments[1:]], environment)
+
+
+def _fork(arguments: list[str], environment: Mapping[bytes, bytes], mask: set[int]) -> _Child:
+    """Waits before it executes the program, so that it can be traced from its first instruction."""
+    gate, failure = os.pipe(), os.pipe()  # closed by exec
+    pid = os.fork()
+    if pid:
+        os.close(gate[0])
+        os.close(failure[1])
+        return _Child(pid, gate[1], failure[0])
+    try:
+        os.close(gate[1])
+        os.read(gate[0], 1)
+        for number in signal.valid_signals():
+            if number in _IGNORED_BY_PYTHON or callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _execute(arguments, environment)
+    except OSError as error:
+        os.write(failure[1], str(error.errno).encode())
+    finally:
+        os._exit(NOT_FOUND)
+
+
+def _refusal(program: str, number: int) -> TerraceError:
+    if number not in (errno.ENOENT, errno.ENOTDIR):
+        return TerraceError(f"{program}: {os.strerror(number)}", NOT_EXECUTABLE)
+    why = "there is no such file" if "/" in program else "not found on the PATH"
+    if "/" in program and os.path.exists(program):
+        why = "its interpreter is missing"
+    return TerraceError(f"{program}: {why}", NOT_FOUND)
 
 
 def _which(program: str) -> str:
@@ -128,14 +159,22 @@ def launch(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel throws the status away
     # Blocked until the end of this process: none is lost, none ends us before the program.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+    child = _fork(arguments, environment, {int(s) for s in mask})
     try:
-        pid = _spawn(arguments, environment, {int(s) for s in mask})
+        if tracer is not None:
+            tracer.attach(child.pid)
     except BaseException:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        os.kill(child.pid, signal.SIGKILL)
         raise
-    if tracer is not None:
-        tracer.attach(pid)
-    return _follow(pid, tracer)
+    finally:
+        os.close(child.gate)
+    ending = _follow(child.pid, tracer)
+    with open(child.failure, "rb") as file:
+        number = file.read()
+    if number:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        raise _refusal(arguments[0], int(number))
+    return ending
 
 
 def end_like(ending: Ending) -> int:

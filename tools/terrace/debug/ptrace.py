@@ -21,7 +21,7 @@ from terrace.debug.memory import Thread
 from terrace.errors import TerraceError
 
 _SEIZE, _INTERRUPT, _DETACH, _GETREGSET, _CONT = 0x4206, 0x4207, 17, 0x4204, 7
-_LISTEN, _TRACE_EXIT = 0x4208, 0x40
+_LISTEN, _TRACE_EXEC, _TRACE_EXIT = 0x4208, 0x10, 0x40
 _EVENT_STOP = 128
 _WALL = 0x40000000
 _PRSTATUS, _FLOATING, _X86_XSTATE, _ARM_TLS = 1, 2, 0x202, 0x401
@@ -54,8 +54,8 @@ def refusal(pid: int) -> TerraceError:
 
 
 def seize_until_exit(pid: int) -> None:
-    """The process goes on; its first thread stops when it exits. Raises OSError."""
-    _ptrace(_SEIZE, pid, 0, _TRACE_EXIT)
+    """The process goes on; it stops when it executes, its first thread when it exits. OSError."""
+    _ptrace(_SEIZE, pid, 0, _TRACE_EXEC | _TRACE_EXIT)
 
 
 def go_on(tid: int, signal_number: int = 0) -> None:

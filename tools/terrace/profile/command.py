@@ -77,7 +77,7 @@ class _OfProgram:
         self.error = TerraceError("the program has ended before it could be looked at")
 
     def started(self, pid: int) -> None:
-        if self._options.allocated:
+        if self._options.allocated and self._watch is None:
             self._watch = Watch(lambda: _opened(pid))
 
     def exiting(self, pid: int) -> None:

@@ -14,12 +14,12 @@ from terrace.errors import TerraceError
 from terrace.profile.switch import PERIOD
 from terrace.run import preload_environment, preloadable
 
-_EXIT, _GROUP_STOP = 6, 128  # PTRACE_EVENT_EXIT, PTRACE_EVENT_STOP
+_EXEC, _EXIT, _GROUP_STOP = 4, 6, 128  # PTRACE_EVENT_...; the last one is PTRACE_EVENT_STOP
 _STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
 
 
 class Tracer:
-    """Calls `started` and `exiting` with the program's number."""
+    """Calls `started` at each exec, and `exiting`, with the program's number."""
 
     def __init__(self, started: Callable[[int], None], exiting: Callable[[int], None]) -> None:
         self._started, self._exiting = started, exiting
@@ -29,7 +29,6 @@ class Tracer:
             ptrace.seize_until_exit(pid)
         except OSError as error:
             raise TerraceError(f"the program can not be watched: {error.strerror}") from None
-        self._started(pid)
 
     def stopped(self, pid: int, status: int) -> bool:
         """Whether it was stopped for the tracer only, and goes on."""
@@ -37,7 +36,9 @@ class Tracer:
         if event == _GROUP_STOP and number in _STOPS:
             ptrace.listen(pid)
             return False
-        if event == _EXIT:
+        if event == _EXEC:
+            self._started(pid)
+        elif event == _EXIT:
             self._exiting(pid)
         ptrace.go_on(pid, 0 if event else number)
         return True
