@@ -16,7 +16,7 @@ for module in ("numpy", "elftools", "rich", "google.protobuf"):
 import numpy as np
 from elftools.elf.elffile import ELFFile
 from terrace.debug.layout import Layout
-from terrace.debug.memory import Copy, Mapping, Segment
+from terrace.debug.memory import Copy, Mapping, Memory, Segment
 from terrace.debug.sampled import symbolizer as symbolizer_module
 from terrace.debug.sampled import table as sampled
 from terrace.debug.sampled.images import Images, build_id
@@ -125,6 +125,29 @@ def test_samples_stand_for_what_is_live_and_what_was_at_the_peak() -> None:
     assert found[0].pcs == (1, 2, 3)
     assert found[0].weight == pytest.approx(1 / (1 - math.exp(-0.112)))
     assert found[-1].weight == 1
+
+
+class Moving(Memory):
+    """A block is freed and another one taken, in the other of two records, between any two reads."""
+
+    changes = True
+
+    _reads = 0
+
+    def at_once(self, ranges: list[tuple[int, int]]) -> list[bytes]:
+        self._reads += 1
+        states = (1, 0) if self._reads % 2 else (0, 1)
+        rows = [record(address=1, state=state, version=2 * self._reads) for state in states]
+        now = memory(rows)
+        return [now.read(address, size) for address, size in ranges]
+
+    def read(self, address: int, size: int) -> bytes:
+        return self.at_once([(address, size)])[0]
+
+
+def test_what_changes_meanwhile_is_of_one_moment() -> None:
+    moving = Moving()
+    assert sum(s.is_live for s in Table(Layout(moving, DESCRIPTOR), moving).samples()) == 1
 
 
 def test_a_profile_sums_the_weights() -> None:

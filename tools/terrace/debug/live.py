@@ -12,6 +12,7 @@ import numpy as np
 from terrace.debug import ptrace
 from terrace.debug.copying import (
     PAGE,
+    VECTORS,
     Room,
     Runs,
     copy,
@@ -105,11 +106,13 @@ class LiveMemory(Memory):
         return data
 
     def at_once(self, ranges: list[tuple[int, int]]) -> list[bytes]:
-        """By one system call: between two of them a busy process does much."""
+        """By as few system calls as can be: between two of them a busy process does much."""
         runs = np.array(ranges, np.uint64)
         ends = np.cumsum(runs[:, 1]).tolist()
         into = np.zeros(ends[-1], np.uint8)
-        copy_batch(self._pid, runs, into.ctypes.data)
+        for first in range(0, len(runs), VECTORS):
+            start = int(into.ctypes.data) + ends[first] - ranges[first][1]
+            copy_batch(self._pid, runs[first : first + VECTORS], start)
         raw = into.tobytes()
         return [raw[end - size : end] for (_, size), end in zip(ranges, ends, strict=True)]
 

@@ -150,37 +150,48 @@ class Table:
                     yield self._sample(row, i * self._per_chunk + number, mark)
 
     def _rows(self, address: int, count: int) -> Iterator[tuple[int, Row]]:
-        """Whole records: those that change meanwhile are read again."""
+        """Whole records: those that change meanwhile are read again, all in the same moment.
+
+        Else a block that is freed meanwhile is not seen, and the one in its place is not either.
+        """
         rows = self._layout.rows(self._memory, "sample", address, count)
         again = self._layout.rows(self._memory, "sample", address, count)["version"]
+        changed = np.flatnonzero((rows["version"] != again) | (again % 2 != 0)).tolist()
+        places = {number: address + number * rows.dtype.itemsize for number in changed}
+        whole = self._whole([(at, (0, 0)) for at in places.values()])
         names = rows.dtype.names or ()
         for number in range(count):
-            row: Row | None = {name: rows[name][number] for name in names}
-            if rows["version"][number] != again[number] or again[number] % 2:
-                row, _ = self._whole(address + number * rows.dtype.itemsize)
-            if row is not None:
-                yield number, row
+            if number not in places:
+                yield number, {name: rows[name][number] for name in names}
+            elif places[number] in whole:
+                yield number, whole[places[number]][0]
 
-    def _whole(self, at: int, copy: tuple[int, int] = (0, 0)) -> tuple[Row | None, bytes]:
-        """A record that may change all the time, and the copy of its stack: of one moment.
+    def _whole(self, records: list[tuple[int, tuple[int, int]]]) -> dict[int, tuple[Row, bytes]]:
+        """Records that may change all the time, and a range of memory beside each: of one moment.
 
-        Each is read several times by one call. A thread that does not run just then, in the middle
-        of writing, is waited for. None: it changed in all of them.
+        By the record's address. Each is read several times by one call. A thread that does not run
+        just then, in the middle of writing, is waited for. Those that changed in all are left out.
         """
         dtype = self._layout.row("sample")
         version = self._layout.field("sample.version")
-        ranges = [(at, dtype.itemsize), copy, (at + version.offset, version.size)]
+        found: dict[int, tuple[Row, bytes]] = {}
         for attempt in range(_ATTEMPTS if self._memory.changes else 1):
+            left = [(at, beside) for at, beside in records if at not in found]
+            if not left:
+                break
             time.sleep(_PATIENCE * attempt)
-            parts = self._memory.at_once(ranges * _AT_ONCE)
-            for raw, stack, after in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-                found = np.frombuffer(raw, dtype, 1)[0]
-                if (
-                    found["version"] == int.from_bytes(after, "little")
-                    and found["version"] % 2 == 0
-                ):
-                    return {name: found[name] for name in dtype.names or ()}, stack
-        return None, b""
+            left *= -(-_AT_ONCE // len(left))
+            parts = self._memory.at_once([
+                part
+                for at, beside in left
+                for part in ((at, dtype.itemsize), beside, (at + version.offset, version.size))
+            ])  # fmt: skip
+            each = zip(left, parts[::3], parts[1::3], parts[2::3], strict=True)
+            for (at, _), raw, stack, after in each:
+                row = np.frombuffer(raw, dtype, 1)[0]
+                if row["version"] == int.from_bytes(after, "little") and row["version"] % 2 == 0:
+                    found[at] = {name: row[name] for name in dtype.names or ()}, stack
+        return found
 
     def _sample(self, row: Row, number: int, mark: int) -> Sample:
         is_live = row["state"] == _LIVE
@@ -205,8 +216,8 @@ class Table:
             version = self._record(sample.record)["version"]
             if version <= sample.version + _CHANGES_AT_ITS_END * sample.is_live:
                 return replace(sample, copy=self._decoded(raw))
-            row, raw = self._whole(self._address(sample.record), where)
-            if row is not None:
+            whole = self._whole([(self._address(sample.record), where)])
+            for row, raw in whole.values():
                 newest = self._sample(row, sample.record, 0)
                 return replace(newest, copy=self._decoded(raw)) if newest.has_copy else newest
         return sample
