@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The debugger's parts: what is a root, what a graph reaches, how descriptors are refused."""
 
+import os
 import struct
 import sys
 from types import SimpleNamespace
@@ -12,8 +13,8 @@ for module in ("numpy", "scipy", "elftools", "rich"):
     pytest.importorskip(module)
 
 import numpy as np
-from terrace.debug import commands, layout, reach, reports, roots, symbols
-from terrace.debug.live import read_maps
+from terrace.debug import commands, copying, layout, reach, reports, roots, symbols
+from terrace.debug.live import LiveMemory, Pages, read_maps
 from terrace.debug.memory import Copy, Mapping, Segment, Thread, UnreadableError
 from terrace.debug.target import Target
 from terrace.errors import TerraceError
@@ -236,3 +237,20 @@ def test_which_threads_are_within_terrace(pc, stack, program, inside):
     target = FakeTarget(stack)
     one = Thread(1, pc, 0x9000, np.zeros(0, np.uint64))
     assert target.inside(target.mappings(), [one], program) == ([one] if inside else [])
+
+
+def test_thousands_of_ranges_are_read_by_a_few_calls(monkeypatch) -> None:
+    calls: list[int] = []
+
+    class Counting:
+        def process_vm_readv(self, *arguments: object) -> int:
+            calls.append(1)
+            return real.process_vm_readv(*arguments)
+
+    real = copying._libc
+    monkeypatch.setattr(copying, "_libc", Counting())
+    numbers = np.arange(3000, dtype=np.uint64)
+    found = LiveMemory(os.getpid(), Pages(os.getpid())).at_once(
+        [(int(numbers.ctypes.data) + 8 * i, 8) for i in range(3000)]
+    )
+    assert b"".join(found) == numbers.tobytes() and len(calls) == 3

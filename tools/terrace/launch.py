@@ -40,15 +40,6 @@ NOT_EXECUTABLE = 126
 
 
 @dataclass(frozen=True)
-class _Child:
-    """A fork of this process that is to execute the program."""
-
-    pid: int
-    gate: int  # to be closed: then it does
-    failure: int  # tells the errno if it can not
-
-
-@dataclass(frozen=True)
 class Ending:
     """How a program ended: its pid, and either an exit status or the signal that killed it."""
 
@@ -85,28 +76,29 @@ def _execute(arguments: list[str], environment: Mapping[bytes, bytes]) -> NoRetu
         if error.errno != errno.ENOEXEC:
             raise
         # A script without #!: a shell would run it, and so does execvp().
-        found = program if "/" in program else _which(program)
+        import shutil
+
+        found = shutil.which(program) or program
         os.execve("/bin/sh", ["sh", found, *arguments[1:]], environment)
 
 
-def _fork(arguments: list[str], environment: Mapping[bytes, bytes], mask: set[int]) -> _Child:
-    """Waits before it executes the program, so that it can be traced from its first instruction."""
-    gate, failure = os.pipe(), os.pipe()  # closed by exec
-    pid = os.fork()
-    if pid:
-        os.close(gate[0])
-        os.close(failure[1])
-        return _Child(pid, gate[1], failure[0])
+def _become(
+    arguments: list[str],
+    environment: Mapping[bytes, bytes],
+    mask: set[int],
+    gate: int,
+    failure: int,
+) -> NoReturn:
+    """The program, as soon as the other end of `gate` is closed; its errno to `failure` if not."""
     try:
-        os.close(gate[1])
-        os.read(gate[0], 1)
+        os.read(gate, 1)
         for number in signal.valid_signals():
             if number in _IGNORED_BY_PYTHON or callable(signal.getsignal(number)):
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         _execute(arguments, environment)
     except OSError as error:
-        os.write(failure[1], str(error.errno).encode())
+        os.write(failure, str(error.errno).encode())
     finally:
         os._exit(NOT_FOUND)
 
@@ -118,12 +110,6 @@ def _refusal(program: str, number: int) -> TerraceError:
     if "/" in program and os.path.exists(program):
         why = "its interpreter is missing"
     return TerraceError(f"{program}: {why}", NOT_FOUND)
-
-
-def _which(program: str) -> str:
-    import shutil
-
-    return shutil.which(program) or program
 
 
 def _follow(pid: int, tracer: Tracer | None) -> Ending:
@@ -159,17 +145,21 @@ def launch(
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel throws the status away
     # Blocked until the end of this process: none is lost, none ends us before the program.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
-    child = _fork(arguments, environment, {int(s) for s in mask})
+    gate, failure = os.pipe(), os.pipe()  # closed by exec
+    pid = os.fork()
+    if pid == 0:
+        os.close(gate[1])
+        _become(arguments, environment, {int(s) for s in mask}, gate[0], failure[1])
+    os.close(failure[1])
     try:
         if tracer is not None:
-            tracer.attach(child.pid)
+            tracer.attach(pid)  # while it waits: not an instruction of the program is missed
     except BaseException:
-        os.kill(child.pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
         raise
-    finally:
-        os.close(child.gate)
-    ending = _follow(child.pid, tracer)
-    with open(child.failure, "rb") as file:
+    os.close(gate[1])
+    ending = _follow(pid, tracer)
+    with open(failure[0], "rb") as file:
         number = file.read()
     if number:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)

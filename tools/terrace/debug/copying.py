@@ -18,7 +18,7 @@ from terrace.report.cells import human_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 _POPULATE_WRITE = 23  # madvise, since Linux 5.14
-VECTORS = 1024  # IOV_MAX
+_VECTORS = 1024  # IOV_MAX
 _BATCH = 16 << 20
 _TIMES_AS_MUCH = 2  # memory that findleaks takes, of what it copies
 
@@ -55,7 +55,11 @@ def pieces(runs: Runs) -> Runs:
 
 
 def copy_batch(pid: int, runs: Runs, into: int) -> None:
-    """At most VECTORS runs one behind the other; what can not be read stays zero."""
+    """Runs one behind the other; what can not be read stays zero."""
+    while len(runs) > _VECTORS:
+        copy_batch(pid, runs[:_VECTORS], into)
+        into += int(runs[:_VECTORS, 1].sum())
+        runs = runs[_VECTORS:]
     vectors = np.ascontiguousarray(runs)
     total = int(vectors[:, 1].sum())
     local = np.array([into, total], np.uint64)
@@ -84,7 +88,7 @@ def _batches(runs: Runs) -> list[tuple[int, int]]:
     while first < len(runs):
         before = int(ends[first] - runs[first, 1])
         last = int(np.searchsorted(ends, before + _BATCH, "right"))
-        last = min(max(last, first + 1), first + VECTORS, len(runs))
+        last = min(max(last, first + 1), first + _VECTORS, len(runs))
         slices.append((first, last))
         first = last
     return slices

@@ -12,7 +12,6 @@ import numpy as np
 from terrace.debug import ptrace
 from terrace.debug.copying import (
     PAGE,
-    VECTORS,
     Room,
     Runs,
     copy,
@@ -110,9 +109,7 @@ class LiveMemory(Memory):
         runs = np.array(ranges, np.uint64)
         ends = np.cumsum(runs[:, 1]).tolist()
         into = np.zeros(ends[-1], np.uint8)
-        for first in range(0, len(runs), VECTORS):
-            start = int(into.ctypes.data) + ends[first] - ranges[first][1]
-            copy_batch(self._pid, runs[first : first + VECTORS], start)
+        copy_batch(self._pid, runs, into.ctypes.data)
         raw = into.tobytes()
         return [raw[end - size : end] for (_, size), end in zip(ranges, ends, strict=True)]
 

@@ -54,7 +54,10 @@ def refusal(pid: int) -> TerraceError:
 
 
 def seize_until_exit(pid: int) -> None:
-    """The process goes on; it stops when it executes, its first thread when it exits. OSError."""
+    """The process goes on; it stops at each exec, and its first thread at its exit.
+
+    Raises OSError.
+    """
     _ptrace(_SEIZE, pid, 0, _TRACE_EXEC | _TRACE_EXIT)
 
 

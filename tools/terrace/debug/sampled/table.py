@@ -216,8 +216,10 @@ class Table:
             version = self._record(sample.record)["version"]
             if version <= sample.version + _CHANGES_AT_ITS_END * sample.is_live:
                 return replace(sample, copy=self._decoded(raw))
-            whole = self._whole([(self._address(sample.record), where)])
-            for row, raw in whole.values():
+            at = self._address(sample.record)
+            whole = self._whole([(at, where)]).get(at)
+            if whole is not None:
+                row, raw = whole
                 newest = self._sample(row, sample.record, 0)
                 return replace(newest, copy=self._decoded(raw)) if newest.has_copy else newest
         return sample
