@@ -27,7 +27,7 @@ struct Layout {
       TERRACE_FIELD("spans.given", Heap, spans_.counters_.given),
       TERRACE_FIELD("slabs.shapes", Heap, slabs_.shapes_),
       TERRACE_FIELD("slabs.classes", Heap, slabs_.classes_),
-      TERRACE_FIELD("slabs.cut_bytes", Heap, slabs_.cut_bytes_),
+      TERRACE_FIELD("slabs.cut_bytes", Heap, spans_.cut_bytes_),
       TERRACE_FIELD("slabs.waste", Heap, slabs_.waste_),
       TERRACE_FIELD("large.allocated", Heap, large_.counters_.allocated),
       TERRACE_FIELD("large.freed", Heap, large_.counters_.freed),

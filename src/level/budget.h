@@ -9,18 +9,19 @@
 #include "base/assert.h"
 #include "base/bits.h"
 #include "base/described.h"
+#include "base/types.h"
 
 #include <atomic>
 #include <cstdint>
 
 namespace terrace::level {
 
-class Budget {
+class alignas(cache_line) Budget {
  public:
   /// In a burst, at most `in_burst` bytes are added.
   void set_limit(std::uint64_t bytes, std::uint64_t in_burst = 0) noexcept {
-    limit_.store(bytes, std::memory_order_relaxed);
-    most_extra_.store(in_burst, std::memory_order_relaxed);
+    if (limit_.load(std::memory_order_relaxed) != bytes) limit_.store(bytes, std::memory_order_relaxed);
+    if (most_extra_.load(std::memory_order_relaxed) != in_burst) most_extra_.store(in_burst, std::memory_order_relaxed);
   }
   std::uint64_t limit() const noexcept {
     return limit_.load(std::memory_order_relaxed) +

@@ -102,13 +102,10 @@ std::uint64_t Spans::purge_beyond(std::uint64_t bytes) noexcept {
   return sum;
 }
 
-void Spans::purge_beyond_bound() noexcept {
-  if (dirty_bytes_.read() <= kept_floor) return;  // whatever else may be kept
-  refaults_.on_purge(purge_beyond(may_keep(refaults_)));
-}
+void Spans::purge_beyond_bound() noexcept { refaults_.on_purge(purge_beyond(may_keep(refaults_))); }
 
 void Spans::settle() noexcept {
-  if (dirty_bytes_.read() <= kept_floor) return;
+  if (dirty_bytes_.read() <= may_keep(refaults_)) return;
   const os::LockGuard guard(mutex_);
   purge_beyond_bound();
 }

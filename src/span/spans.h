@@ -106,13 +106,16 @@ class Spans {
   const Window& window() const noexcept { return window_; }
   std::uint64_t dirty_bytes() const noexcept { return dirty_bytes_.read(); }
   std::uint64_t taken_bytes() const noexcept { return taken_bytes_.read(); }
-  /// Of these, without what their owners hold unused: what the allowances are shares of. Two numbers, read one after the other.
+  /// Of these, without what their owners hold unused: what the allowances are shares of. Three numbers, read one after the
+  /// other.
   std::uint64_t in_use_bytes() const noexcept {
-    const std::uint64_t unused = unused_bytes_.read(), taken = taken_bytes_.read();
-    return taken - min_of(taken, unused);
+    const std::uint64_t cut = cut_bytes(), to_cut = to_cut_bytes_.read(), taken = taken_bytes_.read();
+    return taken - min_of(taken, to_cut - min_of(to_cut, cut));
   }
-  /// By owners: bytes of their spans that nobody uses; modulo 2^64.
-  void add_unused(std::uint64_t bytes) noexcept { unused_bytes_.add(bytes); }
+  /// By owners: of the bytes of spans that they cut, those that are cut; both are modulo 2^64.
+  void add_to_cut(std::uint64_t bytes) noexcept { to_cut_bytes_.add(bytes); }
+  void add_cut(std::uint64_t bytes) noexcept { cut_bytes_.add(bytes); }
+  std::uint64_t cut_bytes() const noexcept { return cut_bytes_.read(); }
   const SpanCounters& counters() const noexcept { return counters_; }
   os::RankedMutex<os::Rank::spans>& mutex() noexcept { return mutex_; }
   void set_decay(std::uint64_t milliseconds) noexcept { decay_ms_ = milliseconds; }
@@ -164,20 +167,22 @@ class Spans {
   const char* count_listed(const Bins& bins, std::uint64_t& listed) noexcept;
   const char* check_lists(std::uint64_t clean, std::uint64_t dirty, std::uint64_t dirty_bytes) noexcept;
 
-  os::RankedMutex<os::Rank::spans> mutex_;  // nothing is locked while it is held
   Window window_;
-  GranuleIndex untouched_ = 0;  // from here on nothing was ever taken
+  std::uint64_t decay_ms_ = 1000;
+  // Above is what every free reads.
+  alignas(cache_line) os::RankedMutex<os::Rank::spans> mutex_;  // nothing is locked while it is held
+  GranuleIndex untouched_ = 0;                                  // from here on nothing was ever taken
+  GranuleIndex oldest_ = no_granule, newest_ = no_granule;      // dirty spans by age
+  GranuleIndex purging_ = no_granule;                           // a list
+  bool doubted_ = false;                                        // clean spans, since locked pages were met
+  SpanCounters counters_;
   Bins clean_;
   Bins dirty_[most_nodes];
-  GranuleIndex oldest_ = no_granule, newest_ = no_granule;  // dirty spans by age
-  GranuleIndex purging_ = no_granule;                       // a list
-  bool doubted_ = false;                                    // clean spans, since locked pages were met
+  // Below is what is read without the lock.
+  alignas(cache_line) SharedCounter cut_bytes_, to_cut_bytes_;
   LockedCounter dirty_bytes_, taken_bytes_;
-  SharedCounter unused_bytes_;
-  SpanCounters counters_;
   Demand demand_;
-  Refaults refaults_{most_refaulted}, beyond_{most_beyond_bound};  // under the lock
-  std::uint64_t decay_ms_ = 1000;
+  Refaults refaults_{most_refaulted}, beyond_{most_beyond_bound};  // written under the lock
 };
 
 }  // namespace terrace::span

@@ -43,7 +43,7 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
 
 // After a refill or a spill.
 void BlockLevels::tend(Slot& slot, bool due) noexcept {
-  if (wants_room()) make_room(slot);
+  if (wants_room(slot)) make_room(slot);
   if (due) upkeep::tick(maintenance_);
   upkeep::keep_bound(maintenance_);
 }

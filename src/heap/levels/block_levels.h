@@ -107,7 +107,9 @@ class BlockLevels {
   level::Magazine within_cap(level::Slot& slot, HomeClass h, level::Magazine m) noexcept;
   __attribute__((noinline)) bool spill(level::Slot& slot, HomeClass h, void* p) noexcept;
   TERRACE_INLINE void tend(level::Slot& slot, bool due) noexcept;
-  bool wants_room() const noexcept { return core_.wants_room() || processors_.wants_room() || nodes_.wants_room(); }
+  bool wants_room(const level::Slot& slot) const noexcept {
+    return core_.wants_room(slot) || processors_.wants_room() || nodes_.wants_room();
+  }
   __attribute__((cold, noinline)) void make_room(level::Slot& slot) noexcept;
   level::Magazine exchange_previous(const Here& here, HomeClass h, level::Magazine loaded) noexcept;
   void store(const Here& here, level::Magazine m) noexcept;

@@ -114,9 +114,11 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   /// Doubles the cap as far as the class, the counter's width and the budget allow. The cap that holds now.
   unsigned grow_cap(level::Slot& slot, HomeClass h) noexcept;
   void shrink_cap(level::Slot& slot, HomeClass h) noexcept;
-  /// A cap could not grow: the refused thread, or the next one, makes room at the end of its operation, since the place of
-  /// refusal is deep in the stack.
-  bool wants_room() const noexcept { return refused_.load(std::memory_order_relaxed) != 0; }  // relaxed: a hint
+  /// A cap of the slot could not grow: the refused thread, or the next one, makes room at the end of its operation, since the
+  /// place of refusal is deep in the stack.
+  static bool wants_room(const level::Slot& slot) noexcept {
+    return __atomic_load_n(&slot.refused, __ATOMIC_RELAXED) != 0;  // relaxed: a hint
+  }
   void make_room(level::Slot& slot) noexcept;
   /// Resets all caps to 0 and returns their grants.
   void release_caps(level::Slot& slot) noexcept;
@@ -152,6 +154,7 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   level::ObjectWords* known_words(level::Slot& slot, unsigned chunk) const noexcept;
   void* pop_by_sequence(HomeClass h) noexcept;
   arch::Sequence push_by_sequence(HomeClass h, void* block) noexcept;
+  void count_refusal(level::Slot& slot, std::uint64_t weight) noexcept;
   void release_cap(std::uint8_t& cap, HomeClass h) noexcept;
   const char* check_word(Word w, HomeClass h) noexcept;
   const char* check(level::Slot& slot, std::uint64_t& caps) noexcept;
@@ -159,7 +162,6 @@ class CoreLevel : public level::PerSlot<level::Slot> {
   SlabLevel& slabs_;
   Maintenance& maintenance_;
   level::Budget budget_;
-  std::atomic<std::uint64_t> refused_{0};  // bytes that room is to be made for, and by how many steps of the hand; 0: none
   std::array<level::ObjectWords*, level::most_object_chunks> objects_{};  // by chunk: slot 0's, the others' behind
 };
 

@@ -78,6 +78,7 @@ bool DepotLevel::reserve(HomeClass h, unsigned blocks) noexcept {
 }
 
 void DepotLevel::make_room(const Locality& here) noexcept {
+  if (!wants_room()) return;
   const HomeClass h = home_at(refused_.exchange(0, std::memory_order_relaxed));
   if (index(h) == 0) return;
   reclaim();

@@ -18,9 +18,19 @@ using level::Slot;
 // that are in use, which then come back for it.
 constexpr unsigned hand_steps_for_first = 16, hand_steps_for_more = 1;
 
+constexpr std::uint64_t refusals_at_once = 256;  // by weight, of one slot
+
 constexpr std::uint64_t cost_of(unsigned caps, std::size_t size) noexcept { return std::uint64_t{2} * caps * size; }
 
 }  // namespace
+
+// Slots that are refused all the time share no line for it. relaxed: of two threads' refusals one may be lost.
+void CoreLevel::count_refusal(Slot& slot, std::uint64_t weight) noexcept {
+  const std::uint64_t sum = __atomic_load_n(&slot.refusals, __ATOMIC_RELAXED) + weight;
+  const bool told = sum >= refusals_at_once;
+  __atomic_store_n(&slot.refusals, told ? 0 : sum, __ATOMIC_RELAXED);
+  if (told && budget_.refused(sum)) budget_.look_for_burst(os::coarse_milliseconds());
+}
 
 unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
   const SizeClass c = class_of(h);
@@ -31,10 +41,10 @@ unsigned CoreLevel::grow_cap(Slot& slot, HomeClass h) noexcept {
   if (want <= have) return have;
   const std::uint64_t cost = cost_of(want - have, size);
   if (!budget_.reserve(cost)) {
-    if (budget_.refused(weight_of_refusal(2U * have, c))) budget_.look_for_burst(os::coarse_milliseconds());
+    count_refusal(slot, weight_of_refusal(2U * have, c));
     upkeep::update_limits(maintenance_);
     // relaxed: of two that would like to grow one may be forgotten.
-    refused_.store(cost << 8 | (have == 0 ? hand_steps_for_first : hand_steps_for_more), std::memory_order_relaxed);
+    __atomic_store_n(&slot.refused, cost << 8 | (have == 0 ? hand_steps_for_first : hand_steps_for_more), __ATOMIC_RELAXED);
     if (have == 0 && size <= bulky) {
       budget_.force_reserve(cost);
     } else if (!budget_.reserve(cost)) {
@@ -63,7 +73,7 @@ void CoreLevel::shrink_cap(Slot& slot, HomeClass h) noexcept {
 // are drained when they are idle. A clock hand over the slot's caps, until there is as much as was wanted: those that were not
 // refilled or spilled since it came by last go back to nothing, and what their words hold to the slabs.
 void CoreLevel::make_room(Slot& slot) noexcept {
-  const std::uint64_t refused = refused_.exchange(0, std::memory_order_relaxed), bytes = refused >> 8;
+  const std::uint64_t refused = __atomic_exchange_n(&slot.refused, 0, __ATOMIC_RELAXED), bytes = refused >> 8;
   const auto steps = static_cast<unsigned>(refused & 0xff);
   for (unsigned i = 0; i < steps && !budget_.has(bytes); ++i) {
     const std::uint8_t at = __atomic_fetch_add(&slot.hand, std::uint8_t{1}, __ATOMIC_RELAXED);

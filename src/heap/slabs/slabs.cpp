@@ -68,7 +68,7 @@ void Slabs::begin_slab(HomeClass h, const span::Spans::Span& found) noexcept {
     // [W2] release, pairs with nothing but the data dependency of whoever gets a block of the slab.
     __atomic_store_n(&window.owners_byte(found.first + g), page_value(h), __ATOMIC_RELEASE);
   }
-  spans_->add_unused(s.granules * span::granule_size);
+  spans_->add_to_cut(s.granules * span::granule_size);
   resident_.add(std::uint64_t{s.blocks - r.waste.holes} * s.stride);
   count_waste(h, found.first);
   ++c.empty;
@@ -84,7 +84,7 @@ void Slabs::release_slab(HomeClass h, GranuleIndex first) noexcept {
   --c.empty;
   waste_.sub(std::uint64_t{r.waste.counted} * shape(h).stride);
   resident_.sub(std::uint64_t{r.block_count} * shape(h).stride - std::uint64_t{r.waste.holes} * shape(h).stride);
-  spans_->add_unused(std::uint64_t{0} - granules * span::granule_size);
+  spans_->add_to_cut(std::uint64_t{0} - granules * span::granule_size);
   for (std::uint32_t g = 0; g < granules; ++g) {
     __atomic_store_n(&spans_->window().owners_byte(first + g), std::uint8_t{0}, __ATOMIC_RELEASE);  // [W2]
   }
@@ -225,9 +225,7 @@ unsigned Slabs::cut_from(HomeClass h, GranuleIndex first, unsigned want, std::ui
   if (fewer < n && has_own_pages(shape(h))) refaults_.on_refault(std::uint64_t{n - fewer} * shape(h).stride);
   count_waste(h, first);
   c.counters.cut.add(n);
-  const std::uint64_t bytes = std::uint64_t{n} * shape(h).stride;
-  cut_bytes_.add(bytes);
-  spans_->add_unused(std::uint64_t{0} - bytes);
+  spans_->add_cut(std::uint64_t{n} * shape(h).stride);
   locate(first_block(first), shape(h), blocks, n);
   return n;
 }
@@ -260,7 +258,7 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   count_waste(h, first);
   if (r.free_blocks == r.block_count) {
     ++c.empty;
-    if (c.empty > 1 || fills_granules(shape(h).stride) || wasteful(h, r)) release_slab(h, first);
+    if (c.empty > 1 || shape(h).granules > 1 || wasteful(h, r)) release_slab(h, first);
   } else if (wasteful(h, r)) {
     purge_slab(h, first);
   }
@@ -292,8 +290,7 @@ void Slabs::prefetch_records(const Shape& s, const std::uint64_t* blocks, unsign
 void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexcept {
   const span::Window& window = spans_->window();
   prefetch_records(shape(h), blocks, n);
-  cut_bytes_.sub(std::uint64_t{n} * shape(h).stride);
-  spans_->add_unused(std::uint64_t{n} * shape(h).stride);
+  spans_->add_cut(std::uint64_t{0} - std::uint64_t{n} * shape(h).stride);
   {
     const os::LockGuard guard(class_at(h).mutex);
     class_at(h).counters.returned.add(n);
@@ -305,8 +302,13 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
       settle(h, first);
     }
   }
-  returns_.add();
   spans_->settle();  // for the slabs released: not under the lock of the class
+}
+
+std::uint64_t Slabs::returned() noexcept {
+  std::uint64_t sum = 0;
+  for_each_class([&](HomeClass h) { sum += counters(h).returned.read(); });
+  return sum;
 }
 
 const void* Slabs::block_holding(HomeClass h, const void* p) const noexcept {

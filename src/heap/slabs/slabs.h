@@ -81,7 +81,7 @@ class Slabs {
     const std::uint64_t at = address_of(block);
     put_back(h, &at, 1);
   }
-  /// Gives back the entirely free slabs (put_back() keeps one per class of blocks below a granule) and the free pages of the
+  /// Gives back the entirely free slabs (put_back() keeps one of a granule per class) and the free pages of the
   /// others.
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
@@ -94,13 +94,13 @@ class Slabs {
   std::uint64_t waste() const noexcept { return waste_.read(); }
   /// Bytes of free blocks that share pages with cut blocks; not in waste().
   std::uint64_t pinned() const noexcept {
-    const std::uint64_t others = cut_bytes_.read() + waste_.read();
+    const std::uint64_t others = in_use_bytes() + waste_.read();
     return resident_.read() - min_of(resident_.read(), others);
   }
-  /// Count of returns of blocks to the slabs.
-  std::uint64_t returns() const noexcept { return returns_.read(); }
+  /// Blocks that have returned to the slabs so far. A walk over all classes.
+  std::uint64_t returned() noexcept;
   /// Blocks that were cut and have not returned.
-  std::uint64_t in_use_bytes() const noexcept { return cut_bytes_.read(); }
+  std::uint64_t in_use_bytes() const noexcept { return spans_->cut_bytes(); }
 
   /// Whether a block starts at p, which lies in granule i, in a slab of class h.
   TERRACE_INLINE bool is_block(const void* p, span::GranuleIndex i, HomeClass h) const noexcept {
@@ -286,14 +286,17 @@ class Slabs {
     return spans_->window().address(first) + slab(first).block_offset;
   }
 
-  span::Spans* spans_ = nullptr;
-  SharedCounter waste_, resident_, cut_bytes_, returns_;
-  std::uint32_t hand_ = 0;  // of purge_down_to(), over classes; whose caller sees to it that there is only one
   static constexpr std::uint32_t bulky = 4 * kib;  // from here on a block costs faults of its own
-  span::Refaults refaults_{span::Spans::most_refaulted};
+
+  span::Spans* spans_ = nullptr;
   const Shapes* shapes_ = nullptr;
   unsigned nodes_ = 1;           // of whoever cuts modulo span::most_nodes is below it
   Lists* more_lists_ = nullptr;  // of the other nodes
+  // All threads write these, and only read those above.
+  alignas(cache_line) SharedCounter waste_;
+  SharedCounter resident_;
+  span::Refaults refaults_{span::Spans::most_refaulted};
+  std::uint32_t hand_ = 0;  // of purge_down_to(), over classes; whose caller sees to it that there is only one
   Class classes_[slab_class_count];
   std::array<Class*, level::most_object_chunks> object_classes_{};
 };

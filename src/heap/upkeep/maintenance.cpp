@@ -60,10 +60,10 @@ void Maintenance::drain_all() noexcept {
   const os::LockGuard guard(draining_.mutex());
   draining_.drain_slots();
   draining_.drain_depots();
-  const std::uint64_t returns = slabs_.returns();  // what comes back from now on trim() may miss
+  const std::uint64_t returned = slabs_.returned();  // what comes back from now on trim() may miss
   slabs_.trim();
   spans_.purge_all();
-  drained_at_.store(returns, std::memory_order_relaxed);
+  drained_at_.store(returned, std::memory_order_relaxed);
 }
 
 bool Maintenance::trim() noexcept {
@@ -79,7 +79,7 @@ bool Maintenance::trim() noexcept {
 bool Maintenance::make_room(std::size_t bytes) noexcept {
   if (bytes > spans_.window().extent() || level::Closed::to_this_thread()) return false;
   // The levels first: a block that leaves them meanwhile raises the number.
-  if (draining_.levels_are_empty() && slabs_.returns() == drained_at_.load(std::memory_order_relaxed)) return false;
+  if (draining_.levels_are_empty() && slabs_.returned() == drained_at_.load(std::memory_order_relaxed)) return false;
   drain_all();
   return true;
 }

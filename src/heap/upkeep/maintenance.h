@@ -100,7 +100,7 @@ class Maintenance {
   // Beyond the bound, in bytes: what could not be given back at the last try; while more than that is live in slabs. relaxed:
   // stale ones cost one more try.
   std::atomic<std::uint64_t> accepted_{0}, accepted_above_{0};
-  // Slabs::returns() before the slabs were drained last. relaxed: an old one costs one more drain.
+  // Slabs::returned() before the slabs were drained last. relaxed: an old one costs one more drain.
   std::atomic<std::uint64_t> drained_at_{~std::uint64_t{0}};
 };
 
