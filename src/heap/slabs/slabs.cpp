@@ -258,7 +258,7 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   count_waste(h, first);
   if (r.free_blocks == r.block_count) {
     ++c.empty;
-    if (c.empty > 1 || shape(h).granules > 1 || wasteful(h, r)) release_slab(h, first);
+    if (c.empty > 1 || fills_granules(shape(h).stride) || wasteful(h, r)) release_slab(h, first);
   } else if (wasteful(h, r)) {
     purge_slab(h, first);
   }

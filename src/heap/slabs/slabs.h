@@ -81,7 +81,7 @@ class Slabs {
     const std::uint64_t at = address_of(block);
     put_back(h, &at, 1);
   }
-  /// Gives back the entirely free slabs (put_back() keeps one of a granule per class) and the free pages of the
+  /// Gives back the entirely free slabs (put_back() keeps one per class of blocks below a granule) and the free pages of the
   /// others.
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
