@@ -69,7 +69,7 @@ struct alignas(slot_size / 2) Slot {  // pages of its own, and of no more than t
   std::uint64_t large_snapshot;                               // of the words of large blocks
   std::uint64_t large_reused;                                 // blocks taken from those; counted as `popped` is
   std::uint64_t armed_by;                                     // profile::Profiler::word() when `popped` was armed
-  std::uint64_t refused;                                      // see CoreLevel::wants_room()
+  std::uint64_t refused;                                      // bytes to make room for << 8, and steps of the hand; 0: none
   std::uint64_t refusals;                                     // by weight, that the budget does not know of yet
   std::uint8_t large_granted;                                 // a bit for each word that may hold a block; atomically
   std::uint8_t hand;                                          // of the clock over caps

@@ -293,7 +293,6 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
   spans_->add_cut(std::uint64_t{0} - std::uint64_t{n} * shape(h).stride);
   {
     const os::LockGuard guard(class_at(h).mutex);
-    class_at(h).counters.returned.add(n);
     for (unsigned done = 0; done < n;) {
       const GranuleIndex granule = window.index_of(pointer_to(blocks[done]));
       if (home_at_granule(granule) != h) report_invalid_pointer("free", pointer_to(blocks[done]));
@@ -301,6 +300,7 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
       done += put_back_leading(h, first, blocks + done, n - done);
       settle(h, first);
     }
+    class_at(h).counters.returned.add(n);  // last: giving pages back drops the lock, and a trim then misses the rest
   }
   spans_->settle();  // for the slabs released: not under the lock of the class
 }
