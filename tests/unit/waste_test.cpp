@@ -110,6 +110,17 @@ TEST_F(WasteTest, what_is_free_is_counted_and_given_back_and_what_is_in_use_stay
   for (void* p : kept) EXPECT_EQ(static_cast<char*>(p)[500], 0x5a);
 }
 
+TEST_F(WasteTest, what_is_cut_is_in_use_until_it_is_back) {
+  const Blocks blocks = cut(kib, 10);
+  EXPECT_EQ(slabs_->in_use_bytes(), 10 * kib);
+  EXPECT_EQ(spans_->in_use_bytes(), 10 * kib);
+  EXPECT_EQ(slabs_->returned(), 0U);
+  put_back(blocks);
+  EXPECT_EQ(slabs_->in_use_bytes(), 0U);
+  EXPECT_EQ(spans_->in_use_bytes(), 0U);
+  EXPECT_EQ(slabs_->returned(), 10U);
+}
+
 TEST_F(WasteTest, holes_are_filled_when_blocks_are_cut) {
   hollow_slab();
   slabs_->purge_down_to(0);
