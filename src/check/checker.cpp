@@ -70,7 +70,7 @@ void* Checker::allocate_beside_zones(std::size_t size, std::size_t align) noexce
   return nullptr;
 }
 
-// No block begins there: inside of one, or nowhere.
+// No block begins there: inside of one, where one was, or nowhere.
 void Checker::report_unknown(const char* function, const void* p) noexcept {
   Block b;
   const auto* const at = static_cast<const std::byte*>(p);
@@ -78,6 +78,7 @@ void Checker::report_unknown(const char* function, const void* p) noexcept {
         return other.state == State::live && at >= other.start && at < other.start + other.size;
       }))
     report_interior_pointer(function, p, reported(b));
+  if (source_.is_free_again(p)) report_double_free(function, p);
   report_invalid_pointer(function, p);
 }
 

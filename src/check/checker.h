@@ -29,6 +29,7 @@ struct Claim {
 struct Source {
   void* (*allocate)(std::size_t size, std::size_t align) noexcept = nullptr;
   void (*release)(void* p) noexcept = nullptr;
+  bool (*is_free_again)(const void* p) noexcept = nullptr;  // whether what lies at p was a block's, and is no block's now
 };
 
 class Checker {

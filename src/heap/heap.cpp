@@ -60,7 +60,8 @@ bool Heap::open() noexcept {
   large_.open(spans_, options_.placement);
   checker_.open(check::read_options(),
                 {.allocate = [](std::size_t size, std::size_t align) noexcept { return heap.allocate_plain(size, align); },
-                 .release = [](void* p) noexcept { heap.free_plain(p); }});
+                 .release = [](void* p) noexcept { heap.free_plain(p); },
+                 .is_free_again = [](const void* p) noexcept { return heap.is_free_again(p); }});
   const auto drain = [](level::Slot& slot) noexcept { heap.maintenance_.drain_slot(slot); };
   if (!levels_.open(drain, spans_.window())) return false;
   maintenance_.open(options_.decay_ms, options_.budget);
@@ -230,6 +231,8 @@ void Heap::free_plain(void* p, const char* function) noexcept {
     levels_.free(p, h);
   } else if (large_.is_block(p) && index(sampling_.object_class_of(p)) == 0) {
     free_large(p);
+  } else if (is_free_again(p)) {
+    report_double_free(function, p);
   } else {
     report_invalid_pointer(function, p);
   }

@@ -112,6 +112,10 @@ class Heap {
   /// Requires is_sampled_object().
   void free_sampled(void* p) noexcept { free_large(p); }
   bool is_set_aside(const void* p) noexcept { return large_.is_kept_block(p); }
+  /// Whether p lies in memory that a slab or a large block had and nobody has now. For reports of misuse.
+  bool is_free_again(const void* p) noexcept {
+    return spans_.window().contains(p) && (large_.is_kept_block(p) || spans_.is_free_again(spans_.window().index_of(p)));
+  }
   void take_back(void* p) noexcept {
     large_.set_in_place(p);
     if (Sampling::on()) [[unlikely]]

@@ -287,4 +287,14 @@ GranuleIndex Spans::split(GranuleIndex first, std::uint32_t granules) noexcept {
   return rest;
 }
 
+// Granules within a free span say that they are interior, or nothing: unmapped.
+bool Spans::is_free_again(GranuleIndex i) noexcept {
+  const os::LockGuard guard(mutex_);
+  if (i >= untouched_) return false;
+  GranuleIndex first = i;
+  while (first != 0 && (record(first).state == State::interior || record(first).state == State::unmapped)) --first;
+  const Record& r = record(first);
+  return r.state > State::unmapped && r.state < State::interior && i - first < r.granules;
+}
+
 }  // namespace terrace::span

@@ -123,6 +123,8 @@ class Spans {
   /// In a forked child, which has one thread: the lock is free, and what other threads were purging is dirty again.
   void reset_after_fork() noexcept;
 
+  /// Whether granule i was taken once and is free now. A walk to the start of its span: for reports of misuse.
+  bool is_free_again(GranuleIndex i) noexcept;
   /// The invariant that does not hold, in words; null when all do. For tests: a walk over all records.
   const char* check_invariants() noexcept;
 

@@ -113,6 +113,8 @@ void to_libc(void* p) noexcept {
   std::free(p);
 }
 
+bool is_never_free(const void*) noexcept { return false; }
+
 class CheckerTest : public testing::Test {
  protected:
   CheckerTest() {
@@ -120,7 +122,7 @@ class CheckerTest : public testing::Test {
     o.on = true;
     o.sample = 0;
     o.quarantine = 64 * kib;
-    checker_.open(o, {.allocate = from_libc, .release = to_libc});
+    checker_.open(o, {.allocate = from_libc, .release = to_libc, .is_free_again = is_never_free});
   }
   Checker checker_;
 };

@@ -29,6 +29,8 @@ class Walk {
     } else {
       purge(what == 14 && rng_() % 16 == 0);
     }
+    const auto any = static_cast<GranuleIndex>(rng_() % state_.size());
+    ASSERT_EQ(spans_.is_free_again(any), any < untouched_ && state_[any] != Model::taken) << any;
   }
   void give_all() {
     while (!held_.empty()) give(0);
@@ -84,6 +86,7 @@ class Walk {
     for (GranuleIndex i = s.first; s.clean && i < s.first + n; ++i) ASSERT_EQ(at(i), std::byte{0});
     write(s.first, n);
     set(s.first, n, Model::taken);
+    untouched_ = std::max(untouched_, s.first + n);
     held_.push_back({s.first, n});
   }
   void change(std::size_t k, unsigned what) {
@@ -103,6 +106,7 @@ class Walk {
       write(h.first + h.granules, more);
       set(h.first + h.granules, more, Model::taken);
       h.granules += more;
+      untouched_ = std::max(untouched_, h.first + h.granules);
     } else {
       give(k);
     }
@@ -145,6 +149,7 @@ class Walk {
 
   Spans& spans_;
   std::mt19937 rng_{7};
+  GranuleIndex untouched_ = 0;  // from here on nothing was ever taken
   std::uint64_t now_ = 1;
   std::vector<Model> state_;
   std::vector<Held> held_;

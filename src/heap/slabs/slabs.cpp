@@ -251,6 +251,11 @@ unsigned Slabs::put_back_leading(HomeClass h, GranuleIndex first, const std::uin
   return done;
 }
 
+void Slabs::report_no_slab(const void* block) noexcept {
+  if (spans_->is_free_again(spans_->window().index_of(block))) report_double_free("free", block);
+  report_invalid_pointer("free", block);
+}
+
 // What a slab is worth after blocks came back to it: kept, given back, or rid of its free pages. The class is locked.
 void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   Class& c = class_at(h);
@@ -258,7 +263,7 @@ void Slabs::settle(HomeClass h, GranuleIndex first) noexcept {
   count_waste(h, first);
   if (r.free_blocks == r.block_count) {
     ++c.empty;
-    if (c.empty > 1 || fills_granules(shape(h).stride) || wasteful(h, r)) release_slab(h, first);
+    if (c.empty > 1 || shape(h).granules > 1 || wasteful(h, r)) release_slab(h, first);
   } else if (wasteful(h, r)) {
     purge_slab(h, first);
   }
@@ -268,7 +273,7 @@ void Slabs::put_back(const std::uint64_t* blocks, unsigned n) noexcept {
   if (n == 0) return;
   const span::Window& window = spans_->window();
   const HomeClass h = home_at_granule(window.index_of(pointer_to(blocks[0])));
-  if (!is_for_program(h)) report_invalid_pointer("free", pointer_to(blocks[0]));
+  if (!is_for_program(h)) report_no_slab(pointer_to(blocks[0]));
   put_back(h, blocks, n);
 }
 
@@ -295,7 +300,7 @@ void Slabs::put_back(HomeClass h, const std::uint64_t* blocks, unsigned n) noexc
     const os::LockGuard guard(class_at(h).mutex);
     for (unsigned done = 0; done < n;) {
       const GranuleIndex granule = window.index_of(pointer_to(blocks[done]));
-      if (home_at_granule(granule) != h) report_invalid_pointer("free", pointer_to(blocks[done]));
+      if (home_at_granule(granule) != h) report_no_slab(pointer_to(blocks[done]));
       const GranuleIndex first = window.record(granule).first;
       done += put_back_leading(h, first, blocks + done, n - done);
       settle(h, first);

@@ -81,8 +81,7 @@ class Slabs {
     const std::uint64_t at = address_of(block);
     put_back(h, &at, 1);
   }
-  /// Gives back the entirely free slabs (put_back() keeps one per class of blocks below a granule) and the free pages of the
-  /// others.
+  /// Gives back the entirely free slabs (put_back() keeps one of a granule per class) and the free pages of the others.
   void trim() noexcept;
   void trim(HomeClass h) noexcept;
   /// As trim(), from slab to slab, but only until waste() is no more than `bytes`, and of pages that are known to be free.
@@ -211,6 +210,7 @@ class Slabs {
   unsigned gather(Class& c, SlabRecord& r, unsigned want, std::uint64_t* numbers) noexcept;
   void prefetch_records(const Shape& s, const std::uint64_t* blocks, unsigned n) const noexcept;
   unsigned put_back_leading(HomeClass h, span::GranuleIndex first, const std::uint64_t* blocks, unsigned n) noexcept;
+  [[noreturn]] void report_no_slab(const void* block) noexcept;
   void settle(HomeClass h, span::GranuleIndex first) noexcept;
 
   // check.cpp
