@@ -41,8 +41,9 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
   return true;
 }
 
-// After a refill or a spill.
-void BlockLevels::tend(Slot& slot, bool due) noexcept {
+// After a refill or a spill. What stayed within the slot granted and freed nothing.
+void BlockLevels::tend(Slot& slot, bool due, bool within_slot) noexcept {
+  if (within_slot && !due) return;
   if (wants_room(slot)) make_room(slot);
   if (due) upkeep::tick(maintenance_);
   upkeep::keep_bound(maintenance_);
@@ -52,7 +53,7 @@ void BlockLevels::tend(Slot& slot, bool due) noexcept {
 BlockLevels::Got BlockLevels::allocate_beyond(Slot* slot, SizeClass c) noexcept {
   const Got got = slot == nullptr ? allocate_bypassing_core(c) : refill(*slot, c);
   if (got.block == nullptr) return last_resort(slot, c, !got.refused);
-  if (slot != nullptr) tend(*slot, CoreLevel::refills(*slot, c).read() % calls_between_ticks == 0);
+  if (slot != nullptr) tend(*slot, CoreLevel::refills(*slot, c).read() % calls_between_ticks == 0, got.within_slot);
   return got;
 }
 
@@ -62,8 +63,8 @@ void BlockLevels::free(void* p, HomeClass h) noexcept {
   const arch::Sequence r = core_.push(*slot, h, p);
   if (r == arch::Sequence::done) return;
   if (r == arch::Sequence::freed_twice) report_double_free(function_that_frees(h), p);
-  const bool due = spill(*slot, h, p);
-  tend(*slot, due);
+  const Spilled spilled = spill(*slot, h, p);
+  tend(*slot, spilled.due, spilled.within_slot);
 }
 
 void BlockLevels::make_room(Slot& slot) noexcept {
@@ -91,7 +92,7 @@ BlockLevels::Got BlockLevels::refill_from(Slot& slot, SizeClass c, Magazine load
   keep_empty(at, home_class(c, core_.home_of(slot)), without);
   void* const block = loaded.pop();
   load(at, core_.own_word(slot, c), loaded);
-  return {.block = block};
+  return {.block = block, .within_slot = true};
 }
 
 // From the nearest level above the slots that has blocks.
@@ -230,20 +231,20 @@ Magazine BlockLevels::exchange_previous(const Here& here, HomeClass h, Magazine 
 }
 
 // A full word: its magazine becomes the previous one, and the block goes into what was the previous one, if that is empty, or
-// into another empty one. A word of another home has no previous one. Whether it is time for a tick.
-bool BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
+// into another empty one. A word of another home has no previous one.
+BlockLevels::Spilled BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
   const Here here = this->here(&slot);
   const SizeClass c = class_of(h);
-  const unsigned cap = core_.grow_cap(slot, h);
+  const unsigned before = core_.load_cap(slot, h), cap = core_.grow_cap(slot, h);
   Magazine loaded = core_.take_word(slot, h);
   if (loaded && loaded.count() < cap) loaded = magazines_.enlarged(here.at, loaded, cap);
   if (loaded && loaded.has_room()) {
     loaded.push(p);
     load(here, h, loaded);
-    return false;
+    return {};
   }
   Magazine next;
-  bool due = false;
+  bool due = false, exchanged = false;
   if (loaded) {
     const std::uint64_t nth = CoreLevel::spills(slot, c).add();
     due = nth % calls_between_ticks == calls_between_ticks - 1;
@@ -251,6 +252,7 @@ bool BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
     if (!core_.budget().has(0)) core_.shrink_cap(slot, h);
     if (h == home_class(c, core_.home_of(slot))) {
       next = exchange_previous(here, h, loaded);
+      exchanged = next && cap == before;
     } else {
       transfers(c).foreign.add(loaded.count());
       store(here, loaded);
@@ -261,11 +263,11 @@ bool BlockLevels::spill(Slot& slot, HomeClass h, void* p) noexcept {
   if (!next || limit == 0) {
     give_empty(here, next);
     slab_level_.put_back(p);
-    return due;
+    return {.due = due};
   }
   next.push(p);
   load(here, h, next);
-  return due;
+  return {.due = due, .within_slot = exchanged};
 }
 
 void BlockLevels::free_bypassing_core(void* p) noexcept {

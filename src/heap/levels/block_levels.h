@@ -94,7 +94,12 @@ class BlockLevels {
   struct Got {
     void* block;
     bool raw = false;
-    bool refused = false;  // the system had no memory for a slab
+    bool refused = false;      // the system had no memory for a slab
+    bool within_slot = false;  // from its previous magazine
+  };
+  struct Spilled {
+    bool due = false;          // it is time for a tick
+    bool within_slot = false;  // the block is in its previous magazine
   };
   // Not inlined into each other, so that their stack frames do not add up: a signal handler's stack may be small.
   __attribute__((noinline)) Got allocate_beyond(level::Slot* slot, SizeClass c) noexcept;
@@ -105,8 +110,8 @@ class BlockLevels {
                                                   level::Magazine other) noexcept;
   TERRACE_INLINE level::Magazine fetch(const Here& here, Wanted& wanted) noexcept;
   level::Magazine within_cap(level::Slot& slot, HomeClass h, level::Magazine m) noexcept;
-  __attribute__((noinline)) bool spill(level::Slot& slot, HomeClass h, void* p) noexcept;
-  TERRACE_INLINE void tend(level::Slot& slot, bool due) noexcept;
+  __attribute__((noinline)) Spilled spill(level::Slot& slot, HomeClass h, void* p) noexcept;
+  TERRACE_INLINE void tend(level::Slot& slot, bool due, bool within_slot) noexcept;
   bool wants_room(const level::Slot& slot) const noexcept {
     return core_.wants_room(slot) || processors_.wants_room() || nodes_.wants_room();
   }
