@@ -41,10 +41,11 @@ bool BlockLevels::open(level::ThreadSlots<Slot>::Drain drain, const span::Window
   return true;
 }
 
-// After a refill or a spill. What stayed within the slot granted and freed nothing.
+// After a refill or a spill. What stayed within the slot granted and freed nothing, but it may have been refused: a class that
+// only exchanges its magazines grows, too.
 void BlockLevels::tend(Slot& slot, bool due, bool within_slot) noexcept {
-  if (within_slot && !due) return;
   if (wants_room(slot)) make_room(slot);
+  if (within_slot && !due) return;
   if (due) upkeep::tick(maintenance_);
   upkeep::keep_bound(maintenance_);
 }
