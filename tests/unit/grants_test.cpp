@@ -28,6 +28,12 @@ void use_all_but_bulky_size() {
   }
 }
 
+void spend_budget() {
+  heap.set_budget(mib);  // a limit that does not rise
+  for (int i = 0; i < 1000 && heap.core().budget().has(least_cap); ++i) use_all_but_bulky_size();
+  ASSERT_FALSE(heap.core().budget().has(least_cap));
+}
+
 unsigned caps(std::size_t size) {
   unsigned sum = 0;
   heap.core().for_each(
@@ -46,12 +52,23 @@ TEST(Grants, are_raised_for_slots_that_are_refused_all_the_time) {
 }
 
 TEST(Grants, go_from_what_is_used_no_more_to_what_is) {
-  heap.set_budget(mib);  // a limit that does not rise
-  for (int i = 0; i < 1000 && heap.core().budget().has(least_cap); ++i) use_all_but_bulky_size();
-  ASSERT_FALSE(heap.core().budget().has(least_cap));
+  spend_budget();
   ASSERT_EQ(caps(bulky_size), 0U);
   use(bulky_size, 20);
   EXPECT_GT(caps(bulky_size), 0U);
+  EXPECT_STREQ(heap.check_invariants(), nullptr);
+}
+
+// 12 blocks fit into two magazines of 8: then nothing is asked of a depot.
+TEST(Grants, grow_for_a_class_that_only_exchanges_its_magazines) {
+  constexpr std::size_t size = 600;
+  spend_budget();
+  std::array<void*, 12> blocks;
+  for (int i = 0; i < 2000; ++i) {
+    for (void*& p : blocks) p = terrace_malloc(size);
+    for (void* p : blocks) terrace_free(p);
+  }
+  EXPECT_GE(caps(size), blocks.size());
   EXPECT_STREQ(heap.check_invariants(), nullptr);
 }
 
