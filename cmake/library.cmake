@@ -2,12 +2,13 @@
 # The shared object to preload or link, the static archive, and the archive without the libc names that tests use.
 
 set(shim ${PROJECT_SOURCE_DIR}/src/shim)
-# A new handler may throw through these files, and one of them throws itself. A property of the calling directory.
-function(terrace_shim_throws)
+# A new handler may throw through two of these files, and one throws itself; the third says why. A property of the calling directory.
+function(terrace_shim_options)
   set_source_files_properties(${shim}/operators.cpp PROPERTIES COMPILE_OPTIONS -fexceptions)
   set_source_files_properties(${shim}/no_memory.cpp PROPERTIES COMPILE_OPTIONS "-fexceptions;-frtti")
+  set_source_files_properties(${shim}/dlopen.cpp PROPERTIES COMPILE_OPTIONS -O2)
 endfunction()
-terrace_shim_throws()
+terrace_shim_options()
 
 set(everything "")
 foreach(layer ${TERRACE_LAYER_OBJECTS})
@@ -20,7 +21,7 @@ set_target_properties(terrace_linked_runtime PROPERTIES POSITION_INDEPENDENT_COD
 target_link_libraries(terrace_linked_runtime PRIVATE terrace_flags)
 target_compile_definitions(terrace_linked_runtime PRIVATE TERRACE_LINKED_TO_RUNTIME=1)
 
-add_library(terrace_static STATIC "$<FILTER:${everything},EXCLUDE,no_memory>" $<TARGET_OBJECTS:terrace_linked_runtime>)
+add_library(terrace_static STATIC "$<FILTER:${everything},EXCLUDE,no_memory|dlopen>" $<TARGET_OBJECTS:terrace_linked_runtime>)
 set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace EXPORT_NAME static)
 add_library(terrace::static ALIAS terrace_static)
 # Its users link by C: thread-local data and dlopen come from libc.
@@ -67,7 +68,7 @@ function(terrace_variant target)
       list(APPEND sources $<TARGET_OBJECTS:terrace_${layer}>)
     endif()
   endforeach()
-  terrace_shim_throws()
+  terrace_shim_options()
   add_library(${target} SHARED ${sources})
   target_link_libraries(${target} PRIVATE terrace_flags)
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)

@@ -9,6 +9,7 @@ import argparse
 import lzma
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ def record_of(library):
 def write(built, library):
     command = ["abidw", *COMMON, "--no-comp-dir-path", "--headers-dir", INCLUDE, built / f"{library}.so"]
     text = subprocess.run(command, capture_output=True, check=True).stdout
+    text = re.sub(rb"path='[^']*/src/", b"path='src/", text)  # wherever it was compiled
     record_of(library).parent.mkdir(exist_ok=True)
     record_of(library).write_bytes(lzma.compress(text, preset=9))
 

@@ -33,6 +33,7 @@ ON_EVERY_RUNG = {
     "blocks_of_other_homes": ["other_homes"],
     "spawn_system_popen": ["spawn"],
     "dlopen_and_dlclose": ["dlopen_loop", "{}/libenv_plugin.so"],
+    "dlopen_with_deepbind": ["deepbind", "{}/libenv_plugin.so", "libenv_leaf.so"],
     "thread_exit": ["thread_exit"],
     "pthread_exit_in_main": ["pthread_exit_in_main"],
     "address_space_limit_raised": ["limit_raised"],

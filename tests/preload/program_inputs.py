@@ -35,6 +35,11 @@ def fresh_history(scratch: pathlib.Path) -> None:
     shutil.copytree(scratch / "history.git", scratch / "gc.git")
 
 
+PHP = r"""
+$h = []; for ($i = 0; $i < 200000; $i++) { $h["key$i"] = [$i, str_repeat("x", $i % 60)]; }
+ksort($h); $t = 0; foreach ($h as $v) { $t += strlen($v[1]); if ($v[0] % 2) { $t += count(explode("x", $v[1])); } }
+echo count($h), " $t ", strlen(json_encode($h)), " ", implode(" ", get_loaded_extensions()), "\n";
+"""
 SQL = """
 create table t(a integer, b text);
 with recursive c(x) as (select 1 union all select x + 1 from c where x < 300000) insert into t select x * 7919 % 100003, hex(x) from c;

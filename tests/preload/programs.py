@@ -11,7 +11,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Callable
 
-from program_inputs import NODE, PERL, SQL, fresh_history, write_history, write_sources
+from program_inputs import NODE, PERL, PHP, SQL, fresh_history, write_history, write_sources
 
 
 @dataclass
@@ -130,6 +130,8 @@ PROGRAMS = [
     Program("git", ["git"], lambda s: sh("git -C gc.git gc --quiet --aggressive && git -C gc.git fsck 2>&1 && git -C gc.git rev-list --all | wc -l"),
             lambda s: write_history(s, 1500), repeat=fresh_history),
     Program("perl", ["perl"], lambda s: ["perl", "-e", PERL]),
+    # Its extensions are opened with RTLD_DEEPBIND; without that variable it has blocks of its own.
+    Program("php", ["php"], lambda s: ["env", "USE_ZEND_ALLOC=0", "php", "-r", PHP]),
     Program("node", ["node"], lambda s: ["node", "-e", NODE]),
     Program("java", ["javac", "java"], lambda s: ["java", "-Xmx256m", "-cp", ".", "Heap"], write_java),
     Program("sqlite3", ["sqlite3"], lambda s: ["sqlite3", ":memory:", SQL]),

@@ -2,6 +2,7 @@
 // A library to load and unload: allocates in its constructor and destructor, has thread-local objects and memory of its own.
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -36,5 +37,9 @@ void* plugin_allocate(std::size_t size) {
   std::memset(p, 0x42, size);
   return p;
 }
+
+void plugin_free(void* p) { std::free(p); }
+
+void* plugin_open(const char* file, int mode) { return dlopen(file, mode); }
 
 }  // extern "C"
