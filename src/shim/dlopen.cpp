@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // dlopen() of libc without RTLD_DEEPBIND. With it a library looks for its names in what it depends on before the program: it
-// would find malloc and free in libc, where everybody else finds them here, and blocks that pass between it and the program would
-// come to the wrong one. PHP opens its extensions so.
+// would find malloc and free in libc, where everybody else finds them here, and blocks that pass between it and the program
+// would come to the wrong one. PHP opens its extensions so.
 //
-// Not in the archive: a static program has nothing behind it to jump to. Compiled with optimisation in every build, since it has
-// to be a jump: libc takes the return address for the caller's, whose RUNPATH and $ORIGIN count.
+// Not in the archive: a static program has nothing behind it to jump to. Compiled with optimisation in every build, since it
+// has to be a jump: libc takes the return address for the caller's, whose RUNPATH and $ORIGIN count.
 #include "base/attributes.h"
 
 #include <atomic>

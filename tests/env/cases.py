@@ -38,6 +38,7 @@ ON_EVERY_RUNG = {
     "pthread_exit_in_main": ["pthread_exit_in_main"],
     "address_space_limit_raised": ["limit_raised"],
     "before_main": ["before_main"],
+    "clock_that_allocates": ["own_clock"],
     "signals": ["signal_storm"],
     "workout": ["workout"],
     "threads_not_registered_with_rseq": ["rseq_unregistered"],

@@ -104,7 +104,7 @@ int current_cpu() noexcept {
 
 unsigned kernel_version() noexcept {
   utsname name = {};
-  if (uname(&name) != 0) return 0;
+  if (arch::raw_syscall(SYS_uname, reinterpret_cast<long>(&name)) != 0) return 0;
   unsigned parts[3] = {0, 0, 0};
   const char* p = name.release;
   for (unsigned& part : parts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A library that is opened with RTLD_DEEPBIND, as PHP opens its extensions: its malloc and free are those of the program. It opens
-// another one, which only its own RUNPATH leads to. argv: the library; the other's name.
+// A library that is opened with RTLD_DEEPBIND, as PHP opens its extensions: its malloc and free are those of the program. It
+// opens another one, which only its own RUNPATH leads to. argv: the library; the other's name.
 #include "env_test.h"
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
