@@ -149,6 +149,21 @@ def test_sites_are_what_called_the_allocator() -> None:
     assert [line.function for line in found[0].callers()] == ["Cache::insert(int)", "main"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    "my_malloc xmalloc g_malloc0 g_malloc0_n PyMem_Malloc _emalloc_56 reallocarray my_strdup".split(),
+)
+def test_functions_around_malloc_are_passed_over(name: str) -> None:
+    around, caller = Location(1, (Line(name),)), Location(2, (Line("parse"),))
+    assert [s.line.function for s in sites(Profile({(around, caller): Values(1, 10)}))] == ["parse"]
+
+
+@pytest.mark.parametrize("name", ["reallocate_table", "mallocator", "count_mallocs", "dup"])
+def test_functions_of_like_names_are_not(name: str) -> None:
+    stack = Location(1, (Line(name),)), Location(2, (Line("parse"),))
+    assert [s.line.function for s in sites(Profile({stack: Values(1, 10)}))] == [name]
+
+
 def test_of_a_script_the_table_has_its_own_functions() -> None:
     made = (Line("make", "/shop/shop.py"),), (Line("alloc", "node:buffer", 3),), (Line("JIT"),)
     script, internal, other = (Location(0x7F1000000000 + i, lines) for i, lines in enumerate(made))

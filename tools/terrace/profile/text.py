@@ -19,9 +19,11 @@ from terrace.report.cells import human_bytes, human_count
 _SITES = 12
 _CALLERS = 5
 _LONGEST = 100  # of a name, in characters
-# What allocates for others: the site is the first function below.
+# What allocates for others, programs' own functions around malloc too (xmalloc, g_malloc0,
+# PyMem_Malloc, _emalloc_56, my_strdup): the site is the first function below.
 _ALLOCATES = re.compile(
-    ENTRIES + r"|(__)?strn?dup$|(__)?v?asprintf|(__)?getdelim$|getline$|(std|__gnu_cxx|terrace)::"
+    ENTRIES + r"|(?i:\w*((m|c|re)alloc(0|array)?(_?\d+|_n)?|strn?dup))$"
+    r"|(__)?v?asprintf|(__)?getdelim$|getline$|(std|__gnu_cxx|terrace)::"
 )
 # What every stack begins with.
 _STARTS = re.compile(r"_start$|_dl_start_user$|__libc_start_|start_thread$|(__)?clone3?$")
