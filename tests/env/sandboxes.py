@@ -42,6 +42,8 @@ def sandbox_that_kills(h):
         denied(h, h.terrace(rung), "KILL", "rseq,membarrier", [rung], GLIBC_TUNABLES="glibc.pthread.rseq=0")
     denied(h, h.terrace(), "KILL", "rseq", ["getcpu"], GLIBC_TUNABLES="glibc.pthread.rseq=0")
     denied(h, h.terrace(), "KILL", "getrandom", [])
+    if h.execute(h.glibc(), [h.program("deny"), "KILL", "clock_gettime", h.program("workout"), "10"]).returncode == 0:
+        denied(h, h.terrace(), "KILL", "clock_gettime", [])  # the vDSO tells the time
 
 
 def entered_later(h, setting, action, calls, threads):

@@ -24,7 +24,7 @@ static const struct {
     {"rseq", SYS_rseq},         {"getcpu", SYS_getcpu},       {"membarrier", SYS_membarrier},
     {"madvise", SYS_madvise},   {"mremap", SYS_mremap},       {"sched_getaffinity", SYS_sched_getaffinity},
     {"prctl", SYS_prctl},       {"getrandom", SYS_getrandom}, {"munmap", SYS_munmap},
-    {"mprotect", SYS_mprotect}, {"futex", SYS_futex},
+    {"mprotect", SYS_mprotect}, {"futex", SYS_futex},         {"clock_gettime", SYS_clock_gettime},
 };
 
 static const struct {
