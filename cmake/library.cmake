@@ -21,7 +21,7 @@ set_target_properties(terrace_linked_runtime PROPERTIES POSITION_INDEPENDENT_COD
 target_link_libraries(terrace_linked_runtime PRIVATE terrace_flags)
 target_compile_definitions(terrace_linked_runtime PRIVATE TERRACE_LINKED_TO_RUNTIME=1)
 
-add_library(terrace_static STATIC "$<FILTER:${everything},EXCLUDE,no_memory|dlopen>" $<TARGET_OBJECTS:terrace_linked_runtime>)
+add_library(terrace_static STATIC "$<FILTER:${everything},EXCLUDE,/shim/(no_memory|dlopen)[.]cpp>" $<TARGET_OBJECTS:terrace_linked_runtime>)
 set_target_properties(terrace_static PROPERTIES OUTPUT_NAME terrace EXPORT_NAME static)
 add_library(terrace::static ALIAS terrace_static)
 # Its users link by C: thread-local data and dlopen come from libc.

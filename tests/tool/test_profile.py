@@ -151,7 +151,7 @@ def test_sites_are_what_called_the_allocator() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "my_malloc xmalloc g_malloc0 g_malloc0_n PyMem_Malloc _emalloc_56 reallocarray my_strdup".split(),
+    "my_malloc xmalloc g_malloc0 g_malloc0_n PyMem_Malloc _emalloc_56 xrealloc my_strdup".split(),
 )
 def test_functions_around_malloc_are_passed_over(name: str) -> None:
     around, caller = Location(1, (Line(name),)), Location(2, (Line("parse"),))
