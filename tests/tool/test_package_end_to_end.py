@@ -61,7 +61,7 @@ def prefix(source, tmp_path_factory):
     from terrace.package import tar
 
     directory = tmp_path_factory.mktemp("tar")
-    (made,) = tar.make(source, directory / "made")
+    made = tar.make_for("glibc", source.built, source, directory / "made")
     assert run("tar", "-xf", made, "--strip-components=1", cwd=directory).returncode == 0
     return directory
 

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, checkout: Checkout | None) -> int:
         raise TerraceError(f"package {options.kind}: not for another architecture than this one")
     prepare(checkout, ("package", *(("cross",) if source.is_cross else ())), ("package",))
     if options.kind not in OF_SOURCES:
-        build_libraries(checkout, source, options.kind in ("image", "all"))
+        build_libraries(checkout, source, options.kind in ("tar", "image", "all"))
     roots = checkout.build / "packages" / "roots"
     packages = roots.with_name(source.arch) if source.is_cross else roots.parent
     packages.mkdir(parents=True, exist_ok=True)

@@ -99,15 +99,13 @@ def source_for(checkout: Checkout, machine: str = platform.machine()) -> Source:
 
 def build_libraries(checkout: Checkout, source: Source, musl: bool) -> None:
     """As the sources are now, by the presets that have the directories' names."""
-    wanted: dict[Path, tuple[str, ...]] = {source.built: TARGETS}
-    if musl and source.musl:
-        wanted[source.musl] = ("terrace_shared", "terrace_hardened")
+    wanted = [source.built, *([source.musl] if musl and source.musl else [])]
     with checkout.locked():
-        for built, targets in wanted.items():
+        for built in wanted:
             if not (built / "build.ninja").exists():
                 options = {"TERRACE_TESTS": "OFF", "TERRACE_BENCH": "OFF"}
                 build.configure(checkout, built.name, options)
-            build.compile_targets(checkout, built.name, targets)
+            build.compile_targets(checkout, built.name, TARGETS)
 
 
 def fresh(directory: Path) -> Path:

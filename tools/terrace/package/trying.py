@@ -27,6 +27,13 @@ def try_tar(source: Source, made: list[Path], root: Root) -> None:
     root.run(f"sh use.sh {made[0].name} {source.machine}")
 
 
+def try_tar_of_musl(source: Source, made: list[Path], directory: Path) -> None:
+    """Here, by this machine's musl."""
+    use = str(source.recipes / "tar" / "use-musl.sh")
+    for archive in made[1:]:
+        call(["sh", use, str(archive), *map(str, linked(source))], directory)
+
+
 def try_wheel(source: Source, made: list[Path], root: Root) -> None:
     """Without a network."""
     root.bring(*made, source.recipes / "wheel" / "use.sh")
@@ -78,6 +85,7 @@ IN_ROOTS: dict[str, Callable[[Source, list[Path], Root], None]] = {
 }
 HERE: dict[str, Callable[[Source, list[Path], Path], None]] = {  # in an empty directory
     "source": try_source,
+    "tar": try_tar_of_musl,
     "crate": try_crate,
     "wheel": try_wheel_for_debugging,
 }
