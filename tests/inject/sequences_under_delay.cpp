@@ -9,6 +9,7 @@
 #include "os/rseq_area.h"
 #include "owned_blocks.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>

@@ -4,6 +4,7 @@
 #include "fake.h"
 #include "terrace/lab_emit.h"
 
+#include <algorithm>
 #include <random>
 
 namespace terrace::lab {

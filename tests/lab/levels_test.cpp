@@ -3,6 +3,7 @@
 #include "fake.h"
 #include "terrace/lab_emit.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <random>
 

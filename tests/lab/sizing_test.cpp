@@ -2,6 +2,7 @@
 // Properties of the sizing policies, over random inputs.
 #include "lab/sizing.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <random>
 

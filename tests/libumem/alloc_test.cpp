@@ -2,6 +2,7 @@
 // Memory by size.
 #include "umem.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>

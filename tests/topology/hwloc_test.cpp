@@ -2,6 +2,7 @@
 // The same machines, and this one, as hwloc sees them.
 #include "machine.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <hwloc.h>

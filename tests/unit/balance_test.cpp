@@ -6,6 +6,7 @@
 #include "terrace/malloc.h"
 #include "terrace/stats.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>

@@ -2,6 +2,7 @@
 // vmem_xalloc(): each constraint alone, what contradicts itself, and all at random beside a search of every address.
 #include "arena_fixture.h"
 
+#include <algorithm>
 #include <random>
 
 namespace terrace::vmem {

@@ -3,6 +3,7 @@
 // walks are right, and all invariants hold after each step.
 #include "arena_fixture.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 

@@ -3,6 +3,7 @@
 // and trims on a signal stack of 8,192 bytes, which was enough for a long time (SIGSTKSZ). argv: the most bytes.
 #include "stack.h"
 
+#include <algorithm>
 #include <sys/resource.h>
 
 using namespace env_test;  // NOLINT(google-build-using-namespace): a program
