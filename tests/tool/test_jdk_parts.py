@@ -46,13 +46,7 @@ def test_filters_choose_among_tests_and_settings(session, monkeypatch, patterns,
     suite = run_jtreg(session(patterns=patterns), monkeypatch, answers)
     assert asked == [(name, ["gc/b"]) for name in ("stock", *("image" for _ in settings))]
     assert list(suite.results) == [STOCK, *settings]
-    assert suite.notes == [f"{setting}, commit unknown: gc/b" for setting in settings]
-
-
-def test_a_long_part_is_told_by_its_length(session, monkeypatch):
-    monkeypatch.setattr(FakeRunner, "words", ("gc/a", "gc/b", "gc/c", "gc/d", "gx"))
-    suite = run_jtreg(session(patterns=("flip: gc/",)), monkeypatch, lambda *_: {"A": PASSED})
-    assert suite.notes == ["flip, commit unknown: 4 of 5 lines of its list"]
+    assert suite.notes == []
 
 
 # A run that is interrupted.
@@ -101,8 +95,8 @@ class Interrupted(FakeRunner):
         return {"A": PASSED}
 
 
-@pytest.mark.parametrize(("when", "a", "count"), [("flip", PASSED, 1), ("again", "failed", 2)])
-def test_an_interrupted_run_keeps_what_has_ended(made, monkeypatch, when, a, count):
+@pytest.mark.parametrize(("when", "a"), [("flip", PASSED), ("again", "failed")])
+def test_an_interrupted_run_keeps_what_has_ended(made, monkeypatch, when, a):
     monkeypatch.setattr(Interrupted, "when", when)
     monkeypatch.setattr(jdk_jtreg, "Runner", lambda s, _: Interrupted(None, s.directory / "jtreg"))
     one = made("")
@@ -113,7 +107,6 @@ def test_an_interrupted_run_keeps_what_has_ended(made, monkeypatch, when, a, cou
     found = jdk_page.recorded(one, "jtreg")
     assert {t: r for t, r in found["flip"].items() if r != NOT_RUN}.get("A") == a
     assert found["on"] == {"A": PASSED, "B": PASSED, "C": PASSED}
-    assert f"- flip: interrupted after {count} tests\n" in page(one)
 
 
 def test_an_interrupted_fuzzer_keeps_its_batches(session, tmp_path, monkeypatch):
@@ -169,6 +162,23 @@ def test_the_page_counts_by_directory(made, test, directory):
     assert f"| {directory} | 1 | 1 |\n" in page(one)
     jdk_page.record(one, Suite("jtreg", "release", results))
     assert page(one).count("| directory |") == 1
+
+
+def test_the_page_tells_the_commits_of_a_setting(made, monkeypatch):
+    one = made("x")
+    for commit, results in (
+        ("aaa", {"on": {"A": PASSED, "B": PASSED}, "flip": {"A": PASSED}, "off": {"A": PASSED}}),
+        ("bbb", {"on": {"A": PASSED, "B": NOT_RUN}, "flip": {"A": PASSED}, "off": {"A": NOT_RUN}}),
+    ):
+        monkeypatch.setattr(jdk_page, "commit", lambda _, name=commit: name)
+        jdk_page.record(one, Suite("areas", "release", {STOCK: {"A": PASSED}, **results}))
+        assert (", commit aaa." in page(one)) == (commit == "aaa")
+    for row in (
+        "on | 2 | 0 | 0 | 0 | 0 | aaa, bbb |",
+        "flip | 1 | 0 | 0 | 1 | 0 | bbb |",
+        "off | 1 | 0 | 0 | 1 | 0 | aaa |",
+    ):
+        assert f"| {row}\n" in page(one)
 
 
 def test_results_of_two_builds_are_not_mixed(made, capsys):

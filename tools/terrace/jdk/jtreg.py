@@ -76,18 +76,7 @@ def _in_setting(
     except KeyboardInterrupt:
         suite.interrupted = True
         found = runner.ended() if found is None else found
-        suite.notes.append(f"{setting.name}: interrupted after {len(found)} tests")
     return found
-
-
-def _part(session: Session, setting: str, runner: Runner, words: list[str]) -> str:
-    """What a setting ran, for the page, which has a table of the directories of long lists."""
-    lines = ", ".join(map(runner.line, words))
-    if len(words) > 3:
-        lines = f"{len(words)} of {len(runner.words)} lines of its list"
-    if words == runner.words:
-        lines = "all of it"
-    return f"{setting}, commit {page.commit(session.checkout)}: {lines}"
 
 
 def _stock(session: Session, runner: Runner, name: str, words: list[str]) -> dict[str, str]:
@@ -119,8 +108,6 @@ def _run(session: Session, name: str, settings: tuple[Setting, ...]) -> Suite:
     for setting, words in chosen.items():
         suite.results[setting.name] = _in_setting(runner, session, setting, words, suite)
         suite.print_setting(setting.name)
-        if session.patterns and not suite.interrupted:
-            suite.notes.append(_part(session, setting.name, runner, words))
         if suite.interrupted:
             break
     suite.seconds = time.monotonic() - began

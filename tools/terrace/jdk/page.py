@@ -64,15 +64,19 @@ def recorded(session: Session, name: str) -> dict[str, dict[str, str]]:
 
 
 def _merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What ran now in the place of its earlier results; what did not stays."""
-    results = _expanded(before)
+    """What ran now in the place of its earlier results; what did not stays, and its commits."""
+    results, commits = _expanded(before), dict(before["commits"])
     for setting, found in _expanded(now).items():
         ran = {test: result for test, result in found.items() if result != NOT_RUN}
-        results[setting] = {**results.get(setting, {}), **ran}
-    commits = before["commit"].split(", ")
+        earlier = results.get(setting, {})
+        stays = any(result != NOT_RUN for test, result in earlier.items() if test not in ran)
+        old = commits.get(setting, []) if stays else []
+        new = now["commits"].get(setting, []) if ran else []
+        commits[setting] = list(dict.fromkeys([*old, *new]))
+        results[setting] = {**earlier, **ran}
     return {
         **now,
-        "commit": ", ".join([*commits, *({now["commit"]} - set(commits))]),
+        "commits": commits,
         "minutes": before["minutes"] + now["minutes"],
         "settings": list(results),
         "tests": _compressed(results),
@@ -96,7 +100,7 @@ def record(session: Session, suite: Suite) -> None:
     entry: dict[str, Any] = {
         "level": suite.level,
         "date": time.strftime("%Y-%m-%d"),
-        "commit": commit(session.checkout),
+        "commits": {name: [commit(session.checkout)] for name in suite.results if name != STOCK},
         "minutes": round(suite.seconds / 60),
         "settings": list(suite.results),
         "tests": _compressed(suite.results),
@@ -119,18 +123,21 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _counts(results: dict[str, dict[str, str]]) -> list[str]:
-    """A row for each setting."""
+def _counts(results: dict[str, dict[str, str]], commits: dict[str, list[str]]) -> list[str]:
+    """A row for each setting, with its commits if there are any."""
     stock = results.get(STOCK, {})
     lines = [
         _row(["setting", "passed", "failed", "error", "not run", "unlike stock"]),
         "|---|--:|--:|--:|--:|--:|",
     ]
+    if commits:
+        lines = [f"{lines[0]} commits |", f"{lines[1]}---|"]
     for name, found in results.items():
         counts = Counter(found.values())
         unlike = sum(is_unlike(stock.get(test, NOT_RUN), r) for test, r in found.items())
         cells = [str(counts[r]) for r in (PASSED, FAILED, ERROR, NOT_RUN)]
-        lines.append(_row([name, *cells, "" if name == STOCK else str(unlike)]))
+        of = [", ".join(commits.get(name, []))] if commits else []
+        lines.append(_row([name, *cells, "" if name == STOCK else str(unlike), *of]))
     return lines
 
 
@@ -192,13 +199,15 @@ def _section(name: str, entry: dict[str, Any] | None) -> list[str]:
     if entry is None:
         return ["Not run.", ""]
     tests, settings = len(entry["tests"]), len(entry["settings"])
+    commits = {c for of_setting in entry["commits"].values() for c in of_setting}
+    alike = f", commit {commits.pop()}" if len(commits) == 1 else ""
     about = (
         f"{tests} tests in {settings} settings, a {entry['level']} build, {entry['minutes']} "
-        f"minutes, {entry['date']}, commit{'s' * (',' in entry['commit'])} {entry['commit']}."
+        f"minutes, {entry['date']}{alike}."
     )
     notes = [f"- {note}" for note in entry["notes"]]
     return [
-        *(about, "", *_counts(_expanded(entry)), ""),
+        *(about, "", *_counts(_expanded(entry), {} if alike else entry["commits"]), ""),
         *([*notes, ""] if notes else []),
         *(_by_directory(_expanded(entry)) if name in BY_DIRECTORY else []),
         *_others(entry),
