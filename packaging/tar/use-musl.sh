@@ -8,7 +8,7 @@ tar -xf "$1"
 cp "$2" "$3" .
 prefix=$(echo "$PWD"/terrace-*-linux-musl-*)
 run=$prefix/bin/terrace-run
-flags() { PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs "$@" terrace; }
+config() { PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config "$@" terrace; }
 
 cat >maps.c <<'EOF'
 #include <stdio.h>
@@ -30,11 +30,11 @@ status=0
 says 'is of glibc' refused
 
 # shellcheck disable=SC2046
-musl-gcc program.c -o program $(flags) -Wl,-rpath,"$prefix/lib"
+musl-gcc program.c -o program $(config --cflags --libs) -Wl,-rpath,"$prefix/lib"
 ./program >version
-says "$(basename "$prefix" | cut -d - -f 2)" version
+says "$(config --modversion)" version
 # shellcheck disable=SC2046
-musl-gcc -static program.c -o static $(flags --static)
+musl-gcc -static program.c -o static $(config --static --cflags --libs)
 ./static | cmp - version
 CC=musl-gcc cmake -S . -B built -DCMAKE_PREFIX_PATH="$prefix" >configured
 cmake --build built >compiled

@@ -149,7 +149,7 @@ TEST(Frames, are_followed_as_far_as_they_go) {
   EXPECT_EQ(os::follow_frames(nullptr, pcs, 8), 0U);
 }
 
-// AddressSanitizer has locals of what it instruments in frames elsewhere.
+// Not instrumented: AddressSanitizer keeps locals elsewhere than on the stack.
 __attribute__((noinline, no_sanitize("address"))) void copy_stack_with(std::uint64_t word, os::StackCopy& copy) {
   volatile std::uint64_t on_stack = word;
   os::copy_stack(copy, __builtin_frame_address(0));
