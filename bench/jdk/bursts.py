@@ -54,7 +54,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
              "time; push: threads start, up to 1,000 at a time, each pushes 16 nodes onto one list that all share, and ends (what JDK-8381834 "
              "is about); threads per second. Virtual: as bursty, of virtual threads, on as many carriers as there are cores. Parallel, a young space of "
              "64 MiB, bursty and virtual: 256 MiB, HotSpot's own sizing. "
-             f"{KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
+             f"{KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core TLABs are short. "
              f"A/A: {noise(results)}.")
     ways = tuple(way for way in WAYS if way != STOCK)
     rows = []

@@ -23,7 +23,7 @@ Row = tuple[str, str, tuple[float, ...], tuple[float, ...]]
 TABLE_2: tuple[Row, ...] = (
     ("young collections", "collections", (176.2, 11.1, 13.1, 958, 55.3, 58), (177.7, 8, 8.3, 1297.8, 43.2, 44.7)),
     ("time in collections, ms", "pause_ms", (143.5, 12.1, 13.6, 3195.7, 278.1, 283), (155.6, 9.6, 10.8, 4142.8, 155.2, 187.7)),
-    ("before which by thread", "with_tlabs", (176.2, 0, 3.1, 958, 0, 3), (177.7, 0, 1, 1297.8, 0, 1)),
+    ("before which by thread", "by_thread", (176.2, 0, 3.1, 958, 0, 3), (177.7, 0, 1, 1297.8, 0, 1)),
     ("before which by core", "by_core", (0, 11.1, 10, 0, 55.3, 55), (0, 8, 7.3, 0, 43.2, 43.7)),
     ("LABs", "labs", (10486.5, 700.3, 663.3, 57990.7, 3044.3, 3005.8), (10565.7, 540.9, 463.5, 79499.2, 2430.7, 2336.9)),
     ("buffers of the cores", "core.refills", (0, 701.2, 528.3, 0, 3044.5, 2881.1), (0, 541.4, 409.4, 0, 2430.9, 2282.1)),
@@ -185,7 +185,7 @@ def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.say("A server and its clients, two processes on the same JVM with the same flags and a thread for each user in both; 20 users a room. "
              f"A user says something of some 70 bytes, waits until it comes back, and pauses for {PAUSE} ms; everybody in the room gets it. "
              f"Parallel, an old generation of {OLD} MiB. By thread is the stock JVM; LABs of the core have the size "
-             f"that TLABs have in the same line, {GROWING} is either's default. By core there are no TLABs, and no prefetch reserve. "
+             f"that TLABs have in the same line, {GROWING} is either's default. By core TLABs are short and have no prefetch reserve. "
              f"A/A: {noise(results)}.")
     _figure_10(options, page, results)
     _table_2(options, page, results)

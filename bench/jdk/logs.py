@@ -13,6 +13,7 @@ PAUSE = re.compile(r"GC\(\d+\) Pause (\w+).* (\d+)M->(\d+)M\(\d+M\) (\d+\.\d+)ms
 OTHER_PAUSE = re.compile(r"GC\(\d+\) Pause .* (\d+\.\d+)ms$")
 TLABS = re.compile(r"TLAB totals: thrds: (\d+)\s+refills: (\d+) .*gc: (\d+)B .*slow: (\d+)B ")
 LEVEL = re.compile(r"(core|llc|node): size (\d+)K refills (\d+) refilled \d+K foreign (\d+) busy (\d+) neighbours (\d+) wasted (\d+)K")
+ASSOCIATION = re.compile(r"direct \d+ \(\d+K\), by (core|thread)")
 COUNTS = ("refills", "foreign", "busy", "neighbours", "waste_kib")
 
 
@@ -23,6 +24,7 @@ class _Seen:
     values: Values = field(default_factory=dict)
     before: dict[str, tuple[int, ...]] = field(default_factory=dict)
     last: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    is_by_core: bool = False  # since the last collection: TLABs are short
 
     def add(self, key: str, value: float) -> None:
         self.values[key] = self.values.get(key, 0) + value
@@ -47,9 +49,10 @@ def _collection(seen: _Seen, text: str) -> None:
 
 def _tlabs(seen: _Seen, text: str) -> None:
     if found := TLABS.match(re.sub(r"^GC\(\d+\) ", "", text)):
-        seen.add("with_tlabs", 1)
-        seen.add("tlab_refills", int(found[2]))
-        seen.add("labs", int(found[2]))
+        seen.add("by_core" if seen.is_by_core else "by_thread", 1)
+        if not seen.is_by_core:
+            seen.add("tlab_refills", int(found[2]))
+            seen.add("labs", int(found[2]))
         seen.add("wasted_mib", (int(found[3]) + int(found[4])) / 2**20)
 
 
@@ -61,13 +64,15 @@ def _buffers(seen: _Seen, text: str, counts: bool) -> None:
             seen.last[found[1]] = numbers
         else:
             seen.before[found[1]] = numbers
+    elif found := ASSOCIATION.match(text):
+        seen.is_by_core = found[1] == "core"
 
 
 def parse(text: str, first: float = 0, last: float = math.inf) -> Values:
     """Of the lines between two uptimes, in seconds: collections, pause_ms (all of them), longest_ms, collected_mib, tlab_refills, labs (these and
-    the buffers), with_tlabs and by_core (collections before which threads had TLABs, and those before which they had none), wasted_mib (what
-    TLABs and buffers left unused), and core.refills, core.foreign and so on for each level that has buffers. What never occurred is 0."""
-    seen = _Seen(dict.fromkeys(("collections", "pause_ms", "longest_ms", "collected_mib", "tlab_refills", "with_tlabs", "labs", "wasted_mib"), 0.0))
+    the buffers), by_thread and by_core (collections before which TLABs were large, and those before which they were short and are not counted as
+    labs), wasted_mib (what TLABs and buffers left unused), and core.refills, core.foreign and so on for each level that has buffers. What never occurred is 0."""
+    seen = _Seen(dict.fromkeys(("collections", "pause_ms", "longest_ms", "collected_mib", "tlab_refills", "by_thread", "by_core", "labs", "wasted_mib"), 0.0))
     for uptime, tags, line in _lines(text):
         if uptime > last:
             continue
@@ -83,5 +88,4 @@ def parse(text: str, first: float = 0, last: float = math.inf) -> Values:
             seen.values[f"{level}.{name}"] = after - before
         seen.add("labs", seen.values[f"{level}.refills"])
         seen.add("wasted_mib", seen.values[f"{level}.waste_kib"] / 1024)
-    seen.values["by_core"] = max(0, seen.values["collections"] - seen.values["with_tlabs"])
     return seen.values

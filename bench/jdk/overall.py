@@ -80,7 +80,7 @@ def _table(options: argparse.Namespace, page: Report, results: Rounds, key: str)
 def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
     page.head("Off, on with default sizes, and by core")
     page.say(f"Throughput over the stock JVM's, both with HotSpot's own sizing of TLABs; {FIXED}: TLABs of 16 KiB over it. Off: the patched JVM "
-             f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core there are no TLABs. "
+             f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core TLABs are short. "
              f"A/A: {noise(results)}, the first row's stock.")
     for shape in shapes(options):
         ratios = {way: over(results, name(shape, way), name(shape, STOCK)) for way in (OFF, WITH, FIXED)}

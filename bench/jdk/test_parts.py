@@ -68,9 +68,10 @@ class Log(unittest.TestCase):
         values = logs.parse("", 0, 1)
         self.assertEqual((values["collections"], values["pause_ms"], "core.refills" in values), (0, 0, False))
 
-    def test_a_collection_before_which_nobody_had_a_tlab_is_one_by_core(self) -> None:
-        values = logs.parse(LOG)
-        self.assertEqual((values["with_tlabs"], values["by_core"]), (2, 1))
+    def test_by_core_short_tlabs_waste_but_are_no_labs(self) -> None:
+        text = LOG.replace("wasted 1024K", "wasted 1024K\n[1.001s][debug][gc,hab ] direct 1 (2K), by core")
+        values = logs.parse(text)
+        self.assertEqual([values[k] for k in ("by_thread", "by_core", "labs", "wasted_mib")], [1, 1, 50 + 160, 6])
 
     def test_labs_are_tlabs_and_buffers(self) -> None:
         self.assertEqual(logs.parse(LOG, 1.5, 2.9)["labs"], 100)
