@@ -7,6 +7,7 @@
 #include "env_test.h"
 
 #include <algorithm>
+#include <semaphore>
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -306,14 +307,18 @@ void huge_pages() {
 }
 
 std::atomic<int> done{0};
+// So few threads have blocks at once that what was in use lately is little beside the bound.
+std::counting_semaphore turns_of_threads{8};
 
 void* one_of_many(void* seed) {
   Random sizes{reinterpret_cast<std::uintptr_t>(seed)};
   Block own[64];
+  turns_of_threads.acquire();
   for (int round = 0; round < 3; ++round) {
     for (Block& b : own) b = taken(16 + sizes.below(sizes.below(10) == 0 ? 20000 : 2000));
     for (const Block& b : own) std::free(b.start);
   }
+  turns_of_threads.release();
   done.fetch_add(1);
   for (;;) pause();
 }
