@@ -210,3 +210,12 @@ def test_the_installed_jdk_is_asked_for_what_is_not_recorded(made, monkeypatch):
     assert asked == [("stock", ("gc/a", "gc/c")), ("image", ("gc/a", "gc/ab", "gc/c"))]
     assert suite.results[STOCK] == dict.fromkeys(("gc/a/T", "gc/ab/T", "gc/c/T"), PASSED)
     assert suite.status == 0
+
+
+def test_a_filter_that_no_test_has_is_told_and_changes_no_page(made, monkeypatch, capsys):
+    one = made("no such test")
+    monkeypatch.setitem(jdk.SUITES, "jtreg", lambda _session: Suite("jtreg", "release", {STOCK: {}}))
+    monkeypatch.setattr(jdk, "_session", lambda *_: one)
+    assert jdk.test(one.checkout, jdk.Request("jtreg", patterns=one.patterns)) == 1
+    assert "jtreg: nothing ran" in "".join(capsys.readouterr())
+    assert not (one.checkout.root / "integrations/hotspot/results.json").exists()

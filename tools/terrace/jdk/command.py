@@ -99,7 +99,9 @@ def test(checkout: Checkout, request: Request) -> int:
         level = "fastdebug" if name in _ASSERTIONS else request.level
         session = _session(checkout, request, level)
         suite = SUITES[name](session)
-        if request.page and (not request.patterns or name in page.IN_PARTS):
+        if not any(suite.results.values()):
+            say(f"jdk: {name}: nothing ran", always=True)
+        elif request.page and (not request.patterns or name in page.IN_PARTS):
             page.record(session, suite)
         if suite.interrupted:
             raise KeyboardInterrupt
