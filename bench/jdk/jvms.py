@@ -19,6 +19,7 @@ from terrace.jdk import source as jdk_source
 UNLOCK = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UnlockDiagnosticVMOptions")
 ON = (*UNLOCK, "-XX:+UseHierarchicalAllocBuffers")
 CORE = (*ON, "-XX:HABAssociation=core")  # objects by core
+AUTO = (*ON, "-XX:HABAssociation=auto")
 FLIP = (*ON, "-XX:HABAssociation=flip")
 KEEP_RESERVE = (*ON, "-XX:+HABKeepPrefetchReserve")
 KEPT = "on, reserve kept"  # what the buffers do by themselves; the rest of "on" is C2's prefetch reserve, which goes with them

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the buffers cost where nobody asked for them: patched and off, on with default sizes, and by core, against stock, on every kind of program."""
+"""What the buffers cost where nobody asked for them: patched and off, on with default sizes, by core, and auto, against stock, on every kind of program."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ import javac
 import orders
 from cells import FOREGROUND, Cell, Experiment, Program, threads
 from interleave import Rounds
-from jvms import CORE, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
+from jvms import AUTO, CORE, GROWING, KEEP_RESERVE, KEPT, ON, PATCHED, STOCK, heap, tlab
 from report import Report
 from shown import PROCESSOR_RATE, RATE, at_least, details, mean, noise, over, shown
 
-OFF, WITH, BY_CORE = "off", "on", "by core"
+OFF, WITH, BY_CORE, EITHER = "off", "on", "by core", "auto"
 FIXED = "on, TLAB 16K"
 WAYS: dict[str, tuple[str, tuple[str, ...]]] = {STOCK: (STOCK, ()), OFF: (PATCHED, ()), WITH: (PATCHED, ON), KEPT: (PATCHED, KEEP_RESERVE),
-                                              BY_CORE: (PATCHED, CORE)}
+                                              BY_CORE: (PATCHED, CORE), EITHER: (PATCHED, AUTO)}
 
 
 def shapes(options: argparse.Namespace) -> dict[str, tuple[tuple[str, ...], Program]]:
@@ -36,6 +36,8 @@ def shapes(options: argparse.Namespace) -> dict[str, tuple[tuple[str, ...], Prog
         f"48 bytes, {many} threads": ((*heap(allocation.YOUNG, allocation.MOST), FOREGROUND), allocation.program(options, 48, many)),
     }
     for kind, title in bursts.TITLES.items():
+        if kind == "crowded":  # about its collections
+            continue
         one = bursts.cell(options, kind, STOCK)
         found[title] = (one.flags, one.program)
     if not options.smoke:
@@ -70,7 +72,7 @@ def cells(options: argparse.Namespace) -> list[Cell]:
 
 
 def _table(options: argparse.Namespace, page: Report, results: Rounds, key: str) -> None:
-    ways = (OFF, WITH, KEPT, BY_CORE, FIXED)
+    ways = (OFF, WITH, KEPT, BY_CORE, EITHER, FIXED)
     rows = [[shape, *(shown(over(results, name(shape, way), name(shape, STOCK), key)) for way in ways)] for shape in shapes(options)]
     together = (mean(over(results, name(shape, way), name(shape, STOCK), key) for shape in shapes(options)) for way in ways[:-1])
     rows.append(["all, the geometric mean", *("-" if found is None else f"{found:.3f}" for found in together), "-"])
@@ -78,14 +80,15 @@ def _table(options: argparse.Namespace, page: Report, results: Rounds, key: str)
 
 
 def report(options: argparse.Namespace, page: Report, results: Rounds) -> None:
-    page.head("Off, on with default sizes, and by core")
+    page.head("Off, on with default sizes, by core, and auto")
     page.say(f"Throughput over the stock JVM's, both with HotSpot's own sizing of TLABs; {FIXED}: TLABs of 16 KiB over it. Off: the patched JVM "
              f"without any of its flags. {KEPT}: the buffers alone, C2's prefetch reserve stays in each TLAB; by core TLABs are short. "
              f"A/A: {noise(results)}, the first row's stock.")
     for shape in shapes(options):
-        ratios = {way: over(results, name(shape, way), name(shape, STOCK)) for way in (OFF, WITH, FIXED)}
+        ratios = {way: over(results, name(shape, way), name(shape, STOCK)) for way in (OFF, WITH, EITHER, FIXED)}
         at_least(page, f"{shape}: all new flags off over stock", ratios[OFF], 0.99)
         at_least(page, f"{shape}: on with default sizes over stock", ratios[WITH], 0.98)
+        at_least(page, f"{shape}: auto over stock", ratios[EITHER], 0.98)
         if is_fixed(shape):
             at_least(page, f"{shape}: TLABs of 16 KiB on buffers of the cores over stock's default sizing", ratios[FIXED], 0.97)
     _table(options, page, results, RATE)

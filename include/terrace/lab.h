@@ -63,7 +63,8 @@ struct terrace_lab_level_config {
 enum terrace_lab_association {
   TERRACE_LAB_BY_THREAD = 0,
   TERRACE_LAB_BY_CORE = 1, /* the thread level stays empty */
-  TERRACE_LAB_FLIP = 2     /* by thread at first; each collection decides anew */
+  TERRACE_LAB_FLIP = 2,    /* by thread at first; each collection decides anew, by the article's rule */
+  TERRACE_LAB_AUTO = 3     /* by core while TLABs leave more than a twentieth of the space unused; needs young_bytes */
 };
 
 struct terrace_lab_config {
@@ -268,10 +269,10 @@ int terrace_lab_retire_all(struct terrace_lab_heap* heap);
 void terrace_lab_collected(struct terrace_lab_heap* heap, size_t young_bytes);
 
 /**
- * Reports the runtime's own TLABs for TERRACE_LAB_FLIP, which else stays by thread. Calls before terrace_lab_collected() add
+ * Reports the runtime's own TLABs for TERRACE_LAB_FLIP and TERRACE_LAB_AUTO, which else stay by thread. Calls before terrace_lab_collected() add
  * up.
  * @threads: allocated since the last collection.
- * @unused_bytes: retired in their TLABs; 0 while by core.
+ * @unused_bytes: retired in their TLABs, and in those of threads that ended since then; 0 while by core.
  * @largest_bytes: the largest TLAB size now.
  */
 void terrace_lab_report_tlabs(struct terrace_lab_heap* heap, unsigned threads, uint64_t unused_bytes, size_t largest_bytes);

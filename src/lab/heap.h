@@ -247,7 +247,8 @@ class Heap {
   void retire(Thread& thread) noexcept;
   std::uint64_t retire_buffers(int level) noexcept;
   std::size_t largest_size() const noexcept;
-  void flip_if_needed() noexcept;
+  bool by_core_next() noexcept;
+  void associate() noexcept;
   void resize_buffers(int level, std::uint64_t allocated) noexcept;
 
   terrace_lab_config config_;
@@ -269,6 +270,7 @@ class Heap {
   std::uint64_t boundary_;  // 2^63: none
   std::uint64_t young_bytes_;
   std::uint64_t unused_;  // in buffers that objects come from, at the present collection
+  Trials trials_;
   unsigned allocating_threads_;
   unsigned reported_threads_;  // that have allocated since the last collection, with TLABs of the runtime's own
   std::size_t reported_largest_;

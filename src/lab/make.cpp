@@ -55,12 +55,13 @@ bool has_valid_space(const terrace_lab_config& config) noexcept {
   if (config.boundary != 0 && (!is_power_of_two(config.boundary) || config.boundary < config.alignment)) return false;
   if (config.stop_permille > 1000 || config.buffers_permille > 1000) return false;
   if (config.stop_permille != 0 && config.available == nullptr) return false;
-  return (config.stop_permille == 0 && config.buffers_permille == 0) || config.young_bytes != 0;
+  const bool asks_for_part = config.stop_permille != 0 || config.buffers_permille != 0 || config.association == TERRACE_LAB_AUTO;
+  return !asks_for_part || config.young_bytes != 0;
 }
 
 bool is_valid(const terrace_lab_config& config) noexcept {
   if (config.abi != TERRACE_LAB_ABI || !has_valid_space(config)) return false;
-  if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_FLIP) return false;
+  if (config.association < TERRACE_LAB_BY_THREAD || config.association > TERRACE_LAB_AUTO) return false;
   if (config.association != TERRACE_LAB_BY_THREAD && config.levels[TERRACE_LAB_CORE].size == 0) return false;
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     if (!is_valid(l, config.levels[l], config)) return false;

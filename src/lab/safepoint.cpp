@@ -109,14 +109,18 @@ std::size_t Heap::largest_size() const noexcept {
   return largest;
 }
 
-void Heap::flip_if_needed() noexcept {
-  if (config_.association == TERRACE_LAB_FLIP) {
-    const unsigned processors = levels_[TERRACE_LAB_CORE].restartable() ? cores_.cpu_count : cores_.count;
-    if (should_flip(by_core_, unused_, largest_size(), processors, allocating_threads_)) {
-      by_core_ = !by_core_;
-      ++flips_;
-    }
-  }
+// Whether objects come by core from now on.
+bool Heap::by_core_next() noexcept {
+  if (config_.association == TERRACE_LAB_AUTO) return trials_.by_core_next(by_core_, unused_, young_bytes_);
+  if (config_.association != TERRACE_LAB_FLIP) return by_core_;
+  const unsigned processors = levels_[TERRACE_LAB_CORE].restartable() ? cores_.cpu_count : cores_.count;
+  return by_core_ != should_flip(by_core_, unused_, largest_size(), processors, allocating_threads_);
+}
+
+void Heap::associate() noexcept {
+  const bool before = by_core_;
+  by_core_ = by_core_next();
+  flips_ += by_core_ != before ? 1 : 0;
   unused_ = 0;
 }
 
@@ -132,7 +136,7 @@ void Heap::collected(std::size_t young_bytes) noexcept {
   }
   allocating_threads_ = max_of(allocating, 1U);
 
-  flip_if_needed();
+  associate();
   reported_threads_ = 0;
   reported_largest_ = 0;
   apply_limit();

@@ -61,4 +61,25 @@ constexpr bool should_flip(bool by_core, std::uint64_t unused, std::size_t large
   return unused > std::uint64_t{largest} * (by_core ? threads : cores);
 }
 
+/// TERRACE_LAB_AUTO: by core for some collections after one that found much of the space unused in TLABs. What these would waste
+/// shows only while there are any. So they are tried between two collections: after 1, 2, 4 ... 64 by core.
+class Trials {
+ public:
+  static constexpr unsigned much = 20;     // the nth part of the space: as much as the longer path by core costs in a program
+  static constexpr unsigned longest = 64;  // collections by core in turn: a trial every now and then may waste as before
+
+  /// At a collection: whether objects come by core from now on.
+  constexpr bool by_core_next(bool by_core, std::uint64_t unused, std::uint64_t young) noexcept {
+    if (by_core) return --left_ != 0;
+    const bool is_much = unused > young / much;
+    left_ = spell_;
+    spell_ = is_much ? min_of(2 * spell_, longest) : 1;
+    return is_much;
+  }
+
+ private:
+  unsigned left_ = 0;   // collections by core until TLABs are tried
+  unsigned spell_ = 1;  // as many there will be next time
+};
+
 }  // namespace terrace::lab

@@ -30,6 +30,7 @@ void Heap::attach(Thread& thread) noexcept {
 
 void Heap::detach(Thread& thread) noexcept {
   const os::LockGuard guard(threads_mutex_);
+  if (!by_core_) unused_ += tail_of(thread.top, thread.end).size();
   retire(thread);
   (thread.previous != nullptr ? thread.previous->next : threads_) = thread.next;
   if (thread.next != nullptr) thread.next->previous = thread.previous;

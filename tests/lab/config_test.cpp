@@ -80,7 +80,14 @@ TEST(Config, refuses_what_is_none) {
          c.association = TERRACE_LAB_FLIP;
          c.levels[core].size = 0;
        }},
-      {"no such association", [](auto& c) { c.association = 3; }},
+      {"auto without cores",
+       [](auto& c) {
+         c.young_bytes = 1 << 20;
+         c.association = TERRACE_LAB_AUTO;
+         c.levels[core].size = 0;
+       }},
+      {"auto in an unknown space", [](auto& c) { c.association = TERRACE_LAB_AUTO; }},
+      {"no such association", [](auto& c) { c.association = 4; }},
       {"no such association", [](auto& c) { c.association = -1; }},
       {"no source", [](auto& c) { c.source = nullptr; }},
       {"stop beyond everything",
@@ -138,6 +145,11 @@ TEST(Config, accepts_what_is_one) {
       {"restartable core", [](auto& c) { c.levels[core].sync = TERRACE_LAB_RESTARTABLE; }},
       {"by core", [](auto& c) { c.association = TERRACE_LAB_BY_CORE; }},
       {"flip", [](auto& c) { c.association = TERRACE_LAB_FLIP; }},
+      {"auto",
+       [](auto& c) {
+         c.young_bytes = 1 << 20;
+         c.association = TERRACE_LAB_AUTO;
+       }},
       {"one size only", [](auto& c) { c.levels[core].min_size = 8192; }},
       {"a fixed size has no maximum", [](auto& c) { c.levels[core].max_size = 8; }},
       {"what a level that is not there says",

@@ -219,7 +219,7 @@ TEST(Attributes, are_those_of_the_heap) {
   c.young_bytes = 1 << 20;
   c.levels[TERRACE_LAB_THREAD].sizing = TERRACE_LAB_GROWING;
   c.levels[TERRACE_LAB_THREAD].max_size = 2048;
-  for (const int association : {TERRACE_LAB_BY_THREAD, TERRACE_LAB_BY_CORE, TERRACE_LAB_FLIP}) {
+  for (const int association : {TERRACE_LAB_BY_THREAD, TERRACE_LAB_BY_CORE, TERRACE_LAB_FLIP, TERRACE_LAB_AUTO}) {
     c.association = association;
     const Fake fake(c);
     terrace_lab_attributes a{};

@@ -3,7 +3,7 @@
 //
 //   oracle --sync cas|restartable [--seconds N] [--threads N] [--seed N] [--delays] [--kept-sections] [--must-fail]
 //
-// By thread, by core and with flips, each a third of the time, and longer where that is not enough for three collections.
+// In each association a quarter of the time, and longer where that is not enough for three collections.
 // --delays: inside the engine, where it has delay points.
 // --kept-sections: as on a kernel that does not end sections in system calls.
 // --must-fail: for mutants; succeeds if something is wrong.
@@ -45,18 +45,22 @@ Options parse(int argc, char** argv) {
   return o;
 }
 
+// Whether collections decide the association.
+bool is_decided(int association) { return association == TERRACE_LAB_FLIP || association == TERRACE_LAB_AUTO; }
+
 // Small buffers of all sizing policies in a small space: refills and collections are what is tested.
 terrace_lab_config config_of(const Options& o, int association) {
   terrace_lab_config c{};
   c.abi = TERRACE_LAB_ABI;
   c.association = association;
   c.stop_permille = association == TERRACE_LAB_BY_CORE ? 30 : 0;
-  const std::size_t sizes[] = {1024, 2048, 8192, 16384};
+  const std::size_t tlab = association == TERRACE_LAB_AUTO ? 4096 : 1024;  // much must be unused in all of them
+  const std::size_t sizes[] = {tlab, 2048, 8192, 16384};
   for (int l = 0; l < TERRACE_LAB_LEVELS; ++l) {
     c.levels[l].size = sizes[l];
     c.levels[l].max_size = 4 * sizes[l];
     // Flips need buffers that are as large as they may become.
-    c.levels[l].sizing = association == TERRACE_LAB_FLIP ? TERRACE_LAB_FIXED : (l + association) % 3;
+    c.levels[l].sizing = is_decided(association) ? TERRACE_LAB_FIXED : (l + association) % 3;
   }
   c.levels[TERRACE_LAB_CORE].sync = o.sync;
   return c;
@@ -77,9 +81,9 @@ void run(const Options& o, int association) {
   Space space(std::size_t{512} << 10, o.kept_sections);
   World world(space, config_of(o, association));
   Weather weather = o.weather;
-  if (association == TERRACE_LAB_FLIP) weather.threads *= 4;  // the more threads, the more is unused in their buffers
+  if (is_decided(association)) weather.threads *= 4;  // the more threads, the more is unused in their buffers
   Lanes lanes(world, space.cpus(), weather);
-  lanes.run(std::chrono::milliseconds(static_cast<long>(o.seconds * 1000 / 3)), least_collections);
+  lanes.run(std::chrono::milliseconds(static_cast<long>(o.seconds * 1000 / 4)), least_collections);
   world.collect_from_outside();
   terrace_lab_counters c;
   terrace_lab_read_counters(world.heap(), &c);
@@ -93,7 +97,8 @@ void run(const Options& o, int association) {
 void run_all(const Options& o) {
   std::printf("%s on rung %s\n", o.sync == TERRACE_LAB_CAS ? "compare-and-swap" : "critical sections",
               terrace::percpu::name_of(terrace::percpu::ladder().rung));
-  for (const int association : {TERRACE_LAB_BY_THREAD, TERRACE_LAB_BY_CORE, TERRACE_LAB_FLIP}) run(o, association);
+  for (const int association : {TERRACE_LAB_BY_THREAD, TERRACE_LAB_BY_CORE, TERRACE_LAB_FLIP, TERRACE_LAB_AUTO})
+    run(o, association);
 }
 
 // A broken engine may also crash or never come to an end.

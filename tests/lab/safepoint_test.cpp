@@ -272,5 +272,36 @@ TEST_F(FlipByReport, comes_back_when_a_core_leaves_more_than_the_threads_that_al
   EXPECT_EQ(after(1, 0), TERRACE_LAB_BY_THREAD) << "two buffers, one thread";
 }
 
+TEST_P(Flip, counts_what_threads_leave_that_end) {
+  if (std::size_t{4} * static_cast<std::size_t>(sysconf(_SC_NPROCESSORS_CONF)) > many) GTEST_SKIP() << "too many cpus";
+  for (std::size_t i = 0; i < many; ++i) Attached(*fake_).allocate_many(1, 16);
+  Attached last(*fake_);  // with the size of its TLAB
+  fake_->collect();
+  EXPECT_EQ(terrace_lab_associated(fake_->heap), TERRACE_LAB_BY_CORE);
+}
+
+// ---- auto: more unused bytes than a twentieth of the space
+
+TEST(Auto, goes_to_the_core_while_tlabs_waste_much_of_the_space_and_tries_them_again) {
+  constexpr std::size_t young = std::size_t{1} << 20, much = young / 20;
+  terrace_lab_config c = config_of({0, clab, 0, 0}, TERRACE_LAB_CAS);
+  c.association = TERRACE_LAB_AUTO;
+  c.young_bytes = young;
+  Fake fake(c);
+  const auto after = [&](std::uint64_t unused) {
+    terrace_lab_report_tlabs(fake.heap, 600, unused, tlab);
+    fake.collect();
+    return terrace_lab_associated(fake.heap);
+  };
+  EXPECT_EQ(terrace_lab_associated(fake.heap), TERRACE_LAB_BY_THREAD);
+  EXPECT_EQ(after(much), TERRACE_LAB_BY_THREAD);
+  EXPECT_EQ(after(much + 1), TERRACE_LAB_BY_CORE);
+  EXPECT_EQ(after(0), TERRACE_LAB_BY_THREAD) << "a trial";
+  EXPECT_EQ(after(much + 1), TERRACE_LAB_BY_CORE);
+  EXPECT_EQ(after(0), TERRACE_LAB_BY_CORE) << "two collections, this time";
+  EXPECT_EQ(after(0), TERRACE_LAB_BY_THREAD);
+  EXPECT_EQ(fake.counters().flips, 4U);
+}
+
 }  // namespace
 }  // namespace terrace::lab

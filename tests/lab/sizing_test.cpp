@@ -176,5 +176,30 @@ TEST(Flip, happens_above_the_threshold_only) {
   }
 }
 
+constexpr std::uint64_t space = 1 << 20, much = space / Trials::much;
+
+// How many collections in turn find objects by core, after one by thread that found so much unused.
+unsigned spell(Trials& trials, std::uint64_t unused) {
+  if (!trials.by_core_next(false, unused, space)) return 0;
+  unsigned collections = 1;
+  while (trials.by_core_next(true, 0, space)) ++collections;
+  return collections;
+}
+
+TEST(Auto, goes_by_core_when_more_than_a_part_of_the_space_is_unused) {
+  Trials trials;
+  EXPECT_EQ(spell(trials, 0), 0U);
+  EXPECT_EQ(spell(trials, much), 0U);
+  EXPECT_EQ(spell(trials, much + 1), 1U);
+}
+
+TEST(Auto, tries_tlabs_less_and_less_often_while_they_waste) {
+  Trials trials;
+  for (unsigned expected = 1; expected <= Trials::longest; expected *= 2) EXPECT_EQ(spell(trials, much + 1), expected);
+  EXPECT_EQ(spell(trials, space), Trials::longest);
+  EXPECT_EQ(spell(trials, much), 0U) << "they waste less now";
+  EXPECT_EQ(spell(trials, much + 1), 1U);
+}
+
 }  // namespace
 }  // namespace terrace::lab

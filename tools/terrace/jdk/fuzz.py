@@ -24,7 +24,7 @@ from terrace.jdk.session import (
     usable,
 )
 
-# So small that flip has collections to decide at, and TLABs end in the midst of things.
+# So small that there are collections to decide at, and TLABs end in the midst of things.
 _HEAP = ("-Xmx256m", "-Xmn4m")
 _PROGRAMS = 5  # of a batch
 
@@ -32,6 +32,7 @@ SETTINGS = (
     Setting("by thread", TLAB_4K, (*HAB, "-XX:HABLevels=core+llc+node")),
     Setting("by core", (), (*HAB, "-XX:HABAssociation=core")),
     Setting("flip", (), (*HAB, "-XX:HABAssociation=flip")),
+    Setting("auto", (), (*HAB, "-XX:HABAssociation=auto")),
 )
 _SOON = ("-Xbatch", "-XX:CompileThresholdScaling=0.05")  # compiled while a program runs
 COMPILERS = {

@@ -56,6 +56,7 @@ SETTINGS = (
     Setting("by core, verified", VERIFY, (*HAB, "-XX:HABAssociation=core")),
     Setting("by core, no TLABs", ("-XX:-UseTLAB",), (*HAB, "-XX:HABAssociation=core")),
     Setting("flip, verified", VERIFY, (*HAB, "-XX:HABAssociation=flip")),
+    Setting("auto, verified", VERIFY, (*HAB, "-XX:HABAssociation=auto")),
     Setting("ZeroTLAB", ("-XX:+ZeroTLAB",)),
     # HotSpot turns these two off, with a line, where there is one node or no huge page is reserved.
     Setting(
