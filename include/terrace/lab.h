@@ -269,8 +269,8 @@ int terrace_lab_retire_all(struct terrace_lab_heap* heap);
 void terrace_lab_collected(struct terrace_lab_heap* heap, size_t young_bytes);
 
 /**
- * Reports the runtime's own TLABs for TERRACE_LAB_FLIP and TERRACE_LAB_AUTO, which else stay by thread. Calls before terrace_lab_collected() add
- * up.
+ * Reports the runtime's own TLABs for TERRACE_LAB_FLIP and TERRACE_LAB_AUTO, which else stay by thread. Calls before
+ * terrace_lab_collected() add up.
  * @threads: allocated since the last collection.
  * @unused_bytes: retired in their TLABs, and in those of threads that ended since then; 0 while by core.
  * @largest_bytes: the largest TLAB size now.

@@ -55,7 +55,8 @@ bool has_valid_space(const terrace_lab_config& config) noexcept {
   if (config.boundary != 0 && (!is_power_of_two(config.boundary) || config.boundary < config.alignment)) return false;
   if (config.stop_permille > 1000 || config.buffers_permille > 1000) return false;
   if (config.stop_permille != 0 && config.available == nullptr) return false;
-  const bool asks_for_part = config.stop_permille != 0 || config.buffers_permille != 0 || config.association == TERRACE_LAB_AUTO;
+  const bool asks_for_part =
+      config.stop_permille != 0 || config.buffers_permille != 0 || config.association == TERRACE_LAB_AUTO;
   return !asks_for_part || config.young_bytes != 0;
 }
 

@@ -61,8 +61,8 @@ constexpr bool should_flip(bool by_core, std::uint64_t unused, std::size_t large
   return unused > std::uint64_t{largest} * (by_core ? threads : cores);
 }
 
-/// TERRACE_LAB_AUTO: by core for some collections after one that found much of the space unused in TLABs. What these would waste
-/// shows only while there are any. So they are tried between two collections: after 1, 2, 4 ... 64 by core.
+/// TERRACE_LAB_AUTO: by core for some collections after one that found much of the space unused in TLABs. What these would
+/// waste shows only while there are any. So they are tried between two collections: after 1, 2, 4 ... 64 by core.
 class Trials {
  public:
   static constexpr unsigned much = 20;     // the nth part of the space: as much as the longer path by core costs in a program
