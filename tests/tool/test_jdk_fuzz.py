@@ -20,7 +20,11 @@ def session(directory, with_buffers=":"):
 
 @pytest.mark.parametrize(
     ("with_buffers", "status", "told"),
-    [(":", 0, f"{len(jdk_fuzz.SETTINGS)} passed, 0 unlike"), ("echo 41; exit 0", 1, "instead of"), ("exit 134", 1, "134")],
+    [
+        (":", 0, f"{len(jdk_fuzz.SETTINGS)} passed, 0 unlike"),
+        ("echo 41; exit 0", 1, "instead of"),
+        ("exit 134", 1, "134"),
+    ],
 )
 def test_the_fuzzer_compares_each_setting_and_tells_which_programs(
     monkeypatch, tmp_path, capsys, with_buffers, status, told
