@@ -134,6 +134,14 @@ def test_it_is_served(program) -> None:
     assert found["terrace_live_bytes"][0][0]["pid"] == str(process.pid)
 
 
+def test_a_dash_as_file_prints(program, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    with running(program) as process:
+        assert main(["export", "--pid", str(process.pid), "--textfile", "-"]) == 0
+    assert samples(capsys.readouterr().out)["terrace_live_bytes"]
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_can_not_be_done_is_one_line(capsys, tmp_path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -3,12 +3,18 @@
 
 import argparse
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
-from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+from prometheus_client import (
+    CollectorRegistry,
+    generate_latest,
+    start_http_server,
+    write_to_textfile,
+)
 
 from terrace import messages
 from terrace.debug.live import LiveTarget
@@ -54,16 +60,23 @@ def _serve(registry: CollectorRegistry, listen: str, until: threading.Event) -> 
         thread.join()
 
 
+def _write(registry: CollectorRegistry, path: Path) -> None:
+    if path == Path("-"):
+        sys.stdout.write(generate_latest(registry).decode())
+        return
+    try:
+        write_to_textfile(str(path), registry)
+    except OSError as error:
+        raise TerraceError(f"--textfile {path}: {error.strerror}") from None
+
+
 def run(options: argparse.Namespace) -> int:
     """The exit status."""
     # It is filled by no default collectors: they would tell of this program.
     registry = CollectorRegistry(auto_describe=False)
     registry.register(TerraceCollector(_pids(options), options.sites))
     if options.textfile is not None:
-        try:
-            write_to_textfile(str(options.textfile), registry)
-        except OSError as error:
-            raise TerraceError(f"--textfile {options.textfile}: {error.strerror}") from None
+        _write(registry, options.textfile)
         return 0
     ends = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ends.set())

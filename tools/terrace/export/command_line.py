@@ -33,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     )  # fmt: skip
     where.add_argument(
         "--textfile", metavar="FILE.prom", type=Path,
-        help="write them there once, for node_exporter's collector of text files",
+        help="write them there once (-: print them), for node_exporter's collector of text files",
     )  # fmt: skip
     where.add_argument(
         "--dashboard", action="store_true", help="print a dashboard of Grafana for them"
